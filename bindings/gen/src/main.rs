@@ -1,0 +1,2 @@
+//! Makes the generated files.
+fn main() {}

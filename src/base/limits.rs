@@ -1,0 +1,62 @@
+//! Every bound of the library, each with the reason for its size.
+//!
+//! A queue, table or message that grows by what others send has its bound here.
+//! Never: a tunable; those are in `config`.
+
+use std::time::Duration;
+
+/// Most members of a mesh: a full mesh of 16 has 120 links, and sets of peers fit 16 bits.
+pub const MAX_PEERS: usize = 16;
+/// Most slots of a session.
+pub const MAX_SLOTS: usize = 16;
+/// Most bytes of one slot's input for one frame.
+pub const MAX_INPUT: usize = 64;
+/// Most bytes of a custom transport's address.
+pub const MAX_OPAQUE_ADDR: usize = 64;
+
+/// Bytes of one UDP payload that every path is expected to carry: IPv6's minimum MTU 1280 less headers, with room for a relay.
+pub const MAX_DATAGRAM: usize = 1200;
+/// Smallest `max_datagram` that a custom transport may set.
+pub const MIN_DATAGRAM: usize = 600;
+/// AEAD tag behind every packet.
+pub const TAG_SIZE: usize = 16;
+/// Worst header: kind, sender, counter 2, ack 2, ack bits 4.
+pub const MAX_HEADER: usize = 10;
+/// Most bytes of one reliable or unreliable message: one packet less header, tag and the other sections; fragments come on top of this.
+pub const MAX_MESSAGE: usize = 1024;
+
+/// Frames of inputs that the log keeps for resends and cuts: 10 s at 60 Hz.
+pub const LOG_FRAMES: i32 = 600;
+/// Ring behind it: the next power of two.
+pub const LOG_RING: usize = 1024;
+/// Largest prediction window.
+pub const MAX_WINDOW: i32 = 64;
+/// Largest input delay.
+pub const MAX_INPUT_DELAY: i32 = 32;
+/// Rings of the rollback core: window, delay and the frames that remote peers may be ahead, as a power of two.
+pub const ROLLBACK_RING: usize = 256;
+/// Most frames of one slot in one packet; more are sent in the following ones.
+pub const MAX_FRAMES_PER_SECTION: i32 = 64;
+
+/// Commands from the game half that may wait: 16 slots × 16 frames.
+pub const COMMAND_QUEUE: usize = 1024;
+/// Session news that may wait; the input log is the backlog behind it, so a full queue loses nothing.
+pub const SESSION_NEWS_QUEUE: usize = 2048;
+/// Mesh events that may wait; beyond, unreliable messages are dropped and counted, and the rest waits in the node.
+pub const MESH_NEWS_QUEUE: usize = 1024;
+
+/// Unacknowledged reliable messages of one peer and direction; a further `send` is refused.
+pub const RELIABLE_WINDOW: usize = 256;
+/// Streams that the application may use, `0..APP_STREAMS`.
+pub const APP_STREAMS: u8 = 8;
+/// Packets in flight whose content is remembered per peer: 4 s at 60 Hz.
+pub const SENT_RING: usize = 256;
+/// Replay window in packets (RFC 6479 in spirit; 1024 as in `WireGuard`).
+pub const REPLAY_WINDOW: u64 = 1024;
+/// Half-open handshakes at once.
+pub const MAX_HANDSHAKES: usize = 32;
+/// Candidate addresses of one member.
+pub const MAX_CANDIDATES: usize = 4;
+
+/// A heartbeat is any packet; one is sent when this long passed without.
+pub const HEARTBEAT: Duration = Duration::from_millis(50);

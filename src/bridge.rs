@@ -1,0 +1,512 @@
+//! The bounded queues between the game half and the network half; nothing else is shared.
+//!
+//! Fed by: both halves, each on its own thread. Yields: commands to the node, news to the session and the mesh handle.
+//! Never: blocks. A full queue is told to the sender, who keeps what it could not hand over (the input log, the
+//! channel's own queues) or refuses it with a result code.
+
+use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, SESSION_NEWS_QUEUE};
+use crate::base::{Addr, Frame, Input, Instant, PeerIndex, PeerSet, Slot};
+use crate::config::{RoomKey, SessionSettings};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
+use std::sync::Arc;
+
+/// How a message travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Exactly once, in order within its stream.
+    Reliable,
+    /// At most once, in any order; none is repeated.
+    Unreliable,
+    /// At most once; one older than the newest delivered of its stream is dropped.
+    UnreliableNewest,
+}
+
+/// Game half → network half.
+#[derive(Debug)]
+pub enum Command {
+    /// Open a new room and be its host.
+    Host,
+    /// Join the room that the peer at this address is in.
+    Join {
+        /// Where any member listens.
+        address: Addr,
+        /// The room's secret and fingerprint.
+        room: RoomKey,
+    },
+    /// This peer plays this many slots and is ready.
+    SetReady {
+        /// 1..=16.
+        local_slots: u8,
+    },
+    /// Begin the match once all are ready (coordinator only).
+    Start {
+        /// From the barrier to frame 0.
+        countdown_ms: u32,
+    },
+    /// Say goodbye and forget everybody.
+    Leave,
+    /// One message of the application.
+    Send {
+        /// One member, or all others.
+        to: Option<PeerIndex>,
+        /// Application stream.
+        stream: u8,
+        /// How it travels.
+        delivery: Delivery,
+        /// Its bytes; the vector comes from and returns to the pool.
+        data: Vec<u8>,
+    },
+    /// A session opened on this mesh; its news go through this port.
+    OpenSession {
+        /// What all peers must agree on.
+        settings: SessionSettings,
+        /// Where its news go.
+        port: NewsPort,
+    },
+    /// The session is gone; the member stays.
+    CloseSession,
+    /// A local slot's input; frames of one slot come without a gap.
+    Input {
+        /// The local slot.
+        slot: Slot,
+        /// The frame it takes effect in.
+        frame: Frame,
+        /// Its bytes.
+        input: Input,
+    },
+    /// The game called `begin_frame`: it is alive, and what was handed in should leave now.
+    Flush {
+        /// The next frame that the game will simulate for the first time.
+        current: Frame,
+    },
+    /// The digest of a confirmed mark frame, to be compared by the others.
+    Checksum {
+        /// The mark.
+        frame: Frame,
+        /// Its digest.
+        value: u64,
+    },
+}
+
+/// Why a peer left, or why we may not come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaveReason {
+    /// It said goodbye.
+    Goodbye,
+    /// Silence.
+    TimedOut,
+    /// The others went on without us.
+    CutOff,
+}
+
+/// What of two peers did not match, or why the room is closed to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefuseReason {
+    /// Another game.
+    GameId,
+    /// Another build of the game.
+    BuildId,
+    /// Another version of the wire protocol.
+    WireVersion,
+    /// Session settings differ (input size, frame rate, …).
+    Settings,
+    /// All places are taken.
+    RoomFull,
+    /// The match is running; joins into a running match are not possible.
+    AlreadyStarted,
+    /// The secret, the room key or a certificate is wrong.
+    BadRoom,
+    /// Nobody answered at that address.
+    NoAnswer,
+}
+
+/// What both sides of a refusal have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which field.
+    pub reason: RefuseReason,
+    /// Our value.
+    pub ours: u64,
+    /// The other side's.
+    pub theirs: u64,
+}
+
+/// Network half → mesh handle. Each becomes one event of the C API.
+#[derive(Debug)]
+pub enum MeshNews {
+    /// We are in the room, as this member.
+    Joined {
+        /// Our index.
+        us: PeerIndex,
+        /// The room, also for those who hosted it.
+        room: RoomKey,
+    },
+    /// We were not let in (peer `None`), or turned this joiner away.
+    Refused {
+        /// Where the other side is.
+        address: Addr,
+        /// What did not fit.
+        refusal: Refusal,
+        /// Whether we are the one who is refused.
+        us: bool,
+    },
+    /// A member was admitted.
+    PeerJoined {
+        /// Its index.
+        peer: PeerIndex,
+    },
+    /// The direct channel to a member is up.
+    PeerConnected {
+        /// Its index.
+        peer: PeerIndex,
+        /// Where it is.
+        address: Addr,
+    },
+    /// A member is ready with this many slots.
+    PeerReady {
+        /// Its index.
+        peer: PeerIndex,
+        /// How many slots it plays.
+        local_slots: u8,
+    },
+    /// The coordinator refused to start because a member's session settings differ.
+    SettingsDiffer {
+        /// Whose.
+        peer: PeerIndex,
+        /// Its digest and ours.
+        refusal: Refusal,
+    },
+    /// The barrier is passed: frame 0 is at this mesh time.
+    Starting {
+        /// Mesh time of frame 0.
+        at: Instant,
+    },
+    /// Nothing was heard of a member for `suspect_ms`.
+    Interrupted {
+        /// Its index.
+        peer: PeerIndex,
+    },
+    /// A member is heard again.
+    Resumed {
+        /// Its index.
+        peer: PeerIndex,
+        /// How long it was silent.
+        silence_ms: u32,
+    },
+    /// A member's game thread stopped calling in, though its network is alive.
+    GameStalled {
+        /// Its index.
+        peer: PeerIndex,
+    },
+    /// A member's game thread calls in again.
+    GameResumed {
+        /// Its index.
+        peer: PeerIndex,
+    },
+    /// A member is gone, or (`peer` = ourselves) the others went on without us.
+    Left {
+        /// Its index.
+        peer: PeerIndex,
+        /// Why.
+        reason: LeaveReason,
+    },
+    /// One message of the application.
+    Message {
+        /// Who sent it.
+        peer: PeerIndex,
+        /// Its stream.
+        stream: u8,
+        /// How it travelled.
+        delivery: Delivery,
+        /// Its bytes; give the vector back with [`MeshPort::recycle`].
+        data: Vec<u8>,
+    },
+    /// What was measured on the link to a member, and this node's counters; every 100 ms.
+    Stats(Box<MeshStats>),
+    /// The clock of the mesh, for a handle without session.
+    Clock(ClockModel),
+}
+
+/// Counters of one link. Rates are over the last second; totals since the link came up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Smoothed round trip.
+    pub rtt_us: u32,
+    /// Its smoothed variation.
+    pub jitter_us: u32,
+    /// Packets of ours that were lost, of a million.
+    pub loss_sent_ppm: u32,
+    /// Packets of theirs that were lost, of a million.
+    pub loss_received_ppm: u32,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets received and authenticated.
+    pub packets_received: u64,
+    /// UDP payload bytes sent.
+    pub bytes_sent: u64,
+    /// UDP payload bytes received.
+    pub bytes_received: u64,
+    /// Reliable messages that wait for their acknowledgement.
+    pub reliable_waiting: u32,
+    /// Reliable messages sent again.
+    pub reliable_resent: u64,
+    /// Packets dropped because they were duplicates or too old.
+    pub dropped_replayed: u64,
+    /// Packets dropped because they did not authenticate.
+    pub dropped_forged: u64,
+    /// Packets or sections dropped because they made no sense.
+    pub dropped_malformed: u64,
+}
+
+/// What the node last measured.
+#[derive(Clone, Debug, Default)]
+pub struct MeshStats {
+    /// Per member; all zero where there is no link.
+    pub links: [LinkStats; crate::base::limits::MAX_PEERS],
+    /// Members with a live link.
+    pub connected: PeerSet,
+    /// Datagrams dropped before any link could be blamed.
+    pub dropped_unknown: u64,
+    /// Unreliable messages dropped because the game did not poll.
+    pub dropped_unpolled: u64,
+    /// Largest mesh clock correction applied in the last second, in ppm.
+    pub clock_rate_ppm: i32,
+}
+
+/// Mesh time as a line: `mesh = mesh_at + (local - local_at) * (1 + rate_ppb / 10^9)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockModel {
+    /// Local time of the anchor.
+    pub local_at: Instant,
+    /// Mesh time there.
+    pub mesh_at: Instant,
+    /// Rate difference, in parts per billion; within ± 2 %.
+    pub rate_ppb: i32,
+}
+
+impl ClockModel {
+    /// Mesh time equals local time.
+    pub const IDENTITY: Self = Self { local_at: Instant::ZERO, mesh_at: Instant::ZERO, rate_ppb: 0 };
+
+    /// Mesh time at a local instant (also before the anchor).
+    pub fn mesh_time(&self, local: Instant) -> Instant {
+        let passed = local.0 as i64 - self.local_at.0 as i64;
+        let drift = (i128::from(passed) * i128::from(self.rate_ppb) / 1_000_000_000) as i64;
+        Instant((self.mesh_at.0 as i64 + passed + drift).max(0) as u64)
+    }
+
+    /// Local time at which the mesh time is reached.
+    pub fn local_time(&self, mesh: Instant) -> Instant {
+        let passed = i128::from(mesh.0 as i64 - self.mesh_at.0 as i64) * 1_000_000_000;
+        let local = self.local_at.0 as i64 + (passed / (1_000_000_000 + i128::from(self.rate_ppb))) as i64;
+        Instant(local.max(0) as u64)
+    }
+}
+
+/// Who plays what, the shared seed, and when frame 0 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartInfo {
+    /// Random, equal on all peers.
+    pub seed: u64,
+    /// The owner of each slot in use.
+    pub slots: [Option<PeerIndex>; crate::base::limits::MAX_SLOTS],
+    /// Ourselves.
+    pub us: PeerIndex,
+    /// Mesh time of frame 0.
+    pub frame0_at: Instant,
+}
+
+/// Network half → session. Inputs of one slot come in frame order, without gap or repeat.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SessionNews {
+    /// The match begins.
+    Start(StartInfo),
+    /// One input that holds for `count` frames of a remote slot.
+    Inputs {
+        /// Whose.
+        slot: Slot,
+        /// First frame.
+        first: Frame,
+        /// How many frames it stays the same, ≥ 1.
+        count: u16,
+        /// The bytes.
+        input: Input,
+    },
+    /// Frames from `end` on use the disconnect input; all earlier ones have been handed over.
+    Cut {
+        /// Whose.
+        slot: Slot,
+        /// First frame that no longer counts.
+        end: Frame,
+    },
+    /// The mesh clock was corrected.
+    Clock(ClockModel),
+    /// Another peer's digest of a mark frame.
+    Checksum {
+        /// Whose.
+        peer: PeerIndex,
+        /// The mark.
+        frame: Frame,
+        /// Its digest.
+        value: u64,
+    },
+    /// What a link looks like now, for stats and samples; every 100 ms per peer.
+    Link {
+        /// Whose.
+        peer: PeerIndex,
+        /// What was measured.
+        rtt_us: u32,
+        /// Its variation.
+        jitter_us: u32,
+        /// Of a million.
+        loss_ppm: u32,
+        /// Both directions together, last second.
+        bytes_sent_per_s: u32,
+        /// Both directions together, last second.
+        bytes_received_per_s: u32,
+    },
+    /// The others went on without us; nothing will be confirmed any more.
+    CutOff,
+}
+
+/// Wakes whoever drives the node; called after a command was queued. Must be cheap and may be called from any thread.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// The node's end of a session's queue.
+pub type NewsPort = Sender<SessionNews>;
+
+/// The game half's end, held by the mesh handle.
+pub struct MeshPort {
+    commands: Sender<Command>,
+    news: Receiver<MeshNews>,
+    recycled: Sender<Vec<u8>>,
+    pool: Receiver<Vec<u8>>,
+    waker: Waker,
+}
+
+/// The game half's end, held by the session.
+pub struct SessionPort {
+    commands: Sender<Command>,
+    news: Receiver<SessionNews>,
+    waker: Waker,
+}
+
+/// The network half's end, held by the node.
+pub struct NodePort {
+    commands: Receiver<Command>,
+    news: Sender<MeshNews>,
+    recycled: Receiver<Vec<u8>>,
+    pool: Sender<Vec<u8>>,
+}
+
+/// A queue was full, or the other half is gone; the value comes back.
+#[derive(Debug)]
+pub enum Refused<T> {
+    /// Try again after the other half ran.
+    Full(T),
+    /// The node is gone (shutdown).
+    Closed(T),
+}
+
+impl<T> From<TrySendError<T>> for Refused<T> {
+    fn from(error: TrySendError<T>) -> Self {
+        match error {
+            TrySendError::Full(value) => Self::Full(value),
+            TrySendError::Disconnected(value) => Self::Closed(value),
+        }
+    }
+}
+
+/// Opens a bridge. `waker` is called on every command.
+pub fn open(waker: Waker) -> (MeshPort, NodePort) {
+    let (commands, node_commands) = bounded(COMMAND_QUEUE);
+    let (news, mesh_news) = bounded(MESH_NEWS_QUEUE);
+    let (pool_in, pool) = bounded(MESH_NEWS_QUEUE);
+    let (recycled, recycled_out) = bounded(MESH_NEWS_QUEUE);
+    (
+        MeshPort { commands, news: mesh_news, recycled, pool, waker },
+        NodePort { commands: node_commands, news, recycled: recycled_out, pool: pool_in },
+    )
+}
+
+impl MeshPort {
+    /// Queues a command and wakes the node.
+    pub fn send(&self, command: Command) -> Result<(), Refused<Command>> {
+        self.commands.try_send(command)?;
+        (self.waker)();
+        Ok(())
+    }
+
+    /// The next event; `None` when there is none now.
+    pub fn next_news(&self) -> Option<MeshNews> {
+        self.news.try_recv().ok()
+    }
+
+    /// A vector with `bytes`, recycled from an earlier message where one is free.
+    pub fn buffer(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut buffer = self.pool.try_recv().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        buffer
+    }
+
+    /// Gives a received message's vector back.
+    pub fn recycle(&self, buffer: Vec<u8>) {
+        // A full pool drops it: that only costs a later allocation.
+        let _ = self.recycled.try_send(buffer);
+    }
+
+    /// Opens a session on this mesh.
+    pub fn open_session(&self, settings: SessionSettings) -> Result<SessionPort, Refused<Command>> {
+        let (port, news) = bounded(SESSION_NEWS_QUEUE);
+        self.send(Command::OpenSession { settings, port })?;
+        Ok(SessionPort { commands: self.commands.clone(), news, waker: Arc::clone(&self.waker) })
+    }
+}
+
+impl SessionPort {
+    /// Queues a command; call [`SessionPort::wake`] (or send a [`Command::Flush`]) after the last of a call.
+    pub fn queue(&self, command: Command) -> Result<(), Refused<Command>> {
+        self.commands.try_send(command).map_err(Refused::from)
+    }
+
+    /// Wakes the node.
+    pub fn wake(&self) {
+        (self.waker)();
+    }
+
+    /// The next record; `None` when there is none now.
+    pub fn next_news(&self) -> Option<SessionNews> {
+        self.news.try_recv().ok()
+    }
+
+    /// How many records wait.
+    pub fn waiting(&self) -> usize {
+        self.news.len()
+    }
+}
+
+impl NodePort {
+    /// The next command; `Err(true)` when the game half is gone.
+    pub fn next_command(&self) -> Result<Command, bool> {
+        self.commands.try_recv().map_err(|error| error == TryRecvError::Disconnected)
+    }
+
+    /// Tells the mesh handle; `Err` gives it back when the game has not polled for long.
+    pub fn tell(&self, news: MeshNews) -> Result<(), Refused<MeshNews>> {
+        self.news.try_send(news).map_err(Refused::from)
+    }
+
+    /// A vector with `bytes`, recycled where one is free.
+    pub fn buffer(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut buffer = self.recycled.try_recv().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        buffer
+    }
+
+    /// Gives a sent message's vector back.
+    pub fn recycle(&self, buffer: Vec<u8>) {
+        let _ = self.pool.try_send(buffer);
+    }
+}

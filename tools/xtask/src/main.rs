@@ -1,0 +1,2 @@
+//! The one entry point for people and CI.
+fn main() {}
