@@ -5,6 +5,7 @@
 //! channel's own queues) or refuses it with a result code.
 
 use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, SESSION_NEWS_QUEUE};
+pub use crate::base::ClockModel;
 use crate::base::{Addr, Frame, Input, Instant, PeerIndex, PeerSet, Slot};
 use crate::config::{RoomKey, SessionSettings};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
@@ -271,36 +272,6 @@ pub struct MeshStats {
     pub dropped_unpolled: u64,
     /// Largest mesh clock correction applied in the last second, in ppm.
     pub clock_rate_ppm: i32,
-}
-
-/// Mesh time as a line: `mesh = mesh_at + (local - local_at) * (1 + rate_ppb / 10^9)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockModel {
-    /// Local time of the anchor.
-    pub local_at: Instant,
-    /// Mesh time there.
-    pub mesh_at: Instant,
-    /// Rate difference, in parts per billion; within ± 2 %.
-    pub rate_ppb: i32,
-}
-
-impl ClockModel {
-    /// Mesh time equals local time.
-    pub const IDENTITY: Self = Self { local_at: Instant::ZERO, mesh_at: Instant::ZERO, rate_ppb: 0 };
-
-    /// Mesh time at a local instant (also before the anchor).
-    pub fn mesh_time(&self, local: Instant) -> Instant {
-        let passed = local.0 as i64 - self.local_at.0 as i64;
-        let drift = (i128::from(passed) * i128::from(self.rate_ppb) / 1_000_000_000) as i64;
-        Instant((self.mesh_at.0 as i64 + passed + drift).max(0) as u64)
-    }
-
-    /// Local time at which the mesh time is reached.
-    pub fn local_time(&self, mesh: Instant) -> Instant {
-        let passed = i128::from(mesh.0 as i64 - self.mesh_at.0 as i64) * 1_000_000_000;
-        let local = self.local_at.0 as i64 + (passed / (1_000_000_000 + i128::from(self.rate_ppb))) as i64;
-        Instant(local.max(0) as u64)
-    }
 }
 
 /// Who plays what, the shared seed, and when frame 0 is.

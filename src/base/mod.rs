@@ -16,4 +16,4 @@ pub use frame::Frame;
 pub use ids::{PeerIndex, PeerSet, Slot, SlotSet};
 pub use input::Input;
 pub use rng::{Entropy, Rng};
-pub use time::Instant;
+pub use time::{ClockModel, Instant};

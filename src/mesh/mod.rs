@@ -2,3 +2,9 @@
 //!
 //! Fed by: the node. Yields: outputs, drained by the node right after the cause.
 //! Never: know each other, a channel or a socket.
+
+pub mod clock;
+pub mod cut;
+pub mod input_log;
+pub mod liveness;
+pub mod lobby;

@@ -11,3 +11,7 @@ pub enum ParseError {
     /// A field has a value that makes no sense.
     Malformed,
 }
+
+pub mod agreement;
+pub mod control;
+pub mod inputs;
