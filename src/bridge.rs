@@ -310,6 +310,11 @@ pub enum SessionNews {
         /// First frame that no longer counts.
         end: Frame,
     },
+    /// The survivors are agreeing on this peer's last frame; ends with its `Cut`, or with further inputs of it.
+    CutPending {
+        /// Whose.
+        peer: PeerIndex,
+    },
     /// The mesh clock was corrected.
     Clock(ClockModel),
     /// Another peer's digest of a mark frame.
