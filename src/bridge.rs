@@ -4,12 +4,13 @@
 //! Never: blocks. A full queue is told to the sender, who keeps what it could not hand over (the input log, the
 //! channel's own queues) or refuses it with a result code.
 
-use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, SESSION_NEWS_QUEUE};
+use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, RELIABLE_CREDIT, SESSION_NEWS_QUEUE};
 pub use crate::base::ClockModel;
-use crate::base::{Addr, Frame, Input, Instant, PeerIndex, PeerSet, Slot};
+use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
 use crate::config::{RoomKey, SessionSettings};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How a message travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,8 +223,20 @@ pub enum MeshNews {
         /// Its bytes; give the vector back with [`MeshPort::recycle`].
         data: Vec<u8>,
     },
-    /// What was measured on the link to a member, and this node's counters; every 100 ms.
-    Stats(Box<MeshStats>),
+    /// What was measured on the link to a member; every 100 ms per member.
+    Link {
+        /// Its index.
+        peer: PeerIndex,
+        /// Counters and estimates.
+        stats: LinkStats,
+    },
+    /// Counters of this node that no link can be blamed for; every 100 ms.
+    Counters {
+        /// Datagrams dropped because they were neither a handshake nor from a member.
+        dropped_unknown: u64,
+        /// Unreliable messages dropped because the game did not poll.
+        dropped_unpolled: u64,
+    },
     /// The clock of the mesh, for a handle without session.
     Clock(ClockModel),
 }
@@ -257,21 +270,6 @@ pub struct LinkStats {
     pub dropped_forged: u64,
     /// Packets or sections dropped because they made no sense.
     pub dropped_malformed: u64,
-}
-
-/// What the node last measured.
-#[derive(Clone, Debug, Default)]
-pub struct MeshStats {
-    /// Per member; all zero where there is no link.
-    pub links: [LinkStats; crate::base::limits::MAX_PEERS],
-    /// Members with a live link.
-    pub connected: PeerSet,
-    /// Datagrams dropped before any link could be blamed.
-    pub dropped_unknown: u64,
-    /// Unreliable messages dropped because the game did not poll.
-    pub dropped_unpolled: u64,
-    /// Largest mesh clock correction applied in the last second, in ppm.
-    pub clock_rate_ppm: i32,
 }
 
 /// Who plays what, the shared seed, and when frame 0 is.
@@ -351,9 +349,32 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 /// The node's end of a session's queue.
 pub type NewsPort = Sender<SessionNews>;
 
+/// Reliable messages that were accepted and are not acknowledged yet. Beyond [`RELIABLE_CREDIT`] a further one is refused,
+/// so that a message once accepted is never dropped for want of room.
+#[derive(Clone, Debug, Default)]
+pub struct Credit(Arc<AtomicU32>);
+
+impl Credit {
+    /// So many more are under way.
+    pub fn add(&self, messages: u32) {
+        self.0.fetch_add(messages, Ordering::Relaxed);
+    }
+
+    /// So many were acknowledged, or their peer is gone.
+    pub fn release(&self, messages: u32) {
+        self.0.fetch_sub(messages, Ordering::Relaxed);
+    }
+
+    /// Messages under way.
+    pub fn used(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The game half's end, held by the mesh handle.
 pub struct MeshPort {
     commands: Sender<Command>,
+    credit: Credit,
     news: Receiver<MeshNews>,
     recycled: Sender<Vec<u8>>,
     pool: Receiver<Vec<u8>>,
@@ -370,6 +391,7 @@ pub struct SessionPort {
 /// The network half's end, held by the node.
 pub struct NodePort {
     commands: Receiver<Command>,
+    credit: Credit,
     news: Sender<MeshNews>,
     recycled: Receiver<Vec<u8>>,
     pool: Sender<Vec<u8>>,
@@ -399,16 +421,24 @@ pub fn open(waker: Waker) -> (MeshPort, NodePort) {
     let (news, mesh_news) = bounded(MESH_NEWS_QUEUE);
     let (pool_in, pool) = bounded(MESH_NEWS_QUEUE);
     let (recycled, recycled_out) = bounded(MESH_NEWS_QUEUE);
+    let credit = Credit::default();
     (
-        MeshPort { commands, news: mesh_news, recycled, pool, waker },
-        NodePort { commands: node_commands, news, recycled: recycled_out, pool: pool_in },
+        MeshPort { commands, credit: credit.clone(), news: mesh_news, recycled, pool, waker },
+        NodePort { commands: node_commands, credit, news, recycled: recycled_out, pool: pool_in },
     )
 }
 
 impl MeshPort {
-    /// Queues a command and wakes the node.
+    /// Queues a command and wakes the node. A reliable message is also refused as `Full` while too many are under way.
     pub fn send(&self, command: Command) -> Result<(), Refused<Command>> {
+        let is_reliable = matches!(command, Command::Send { delivery: Delivery::Reliable, .. });
+        if is_reliable && self.credit.used() >= RELIABLE_CREDIT {
+            return Err(Refused::Full(command));
+        }
         self.commands.try_send(command)?;
+        if is_reliable {
+            self.credit.add(1);
+        }
         (self.waker)();
         Ok(())
     }
@@ -468,17 +498,24 @@ impl NodePort {
         self.commands.try_recv().map_err(|error| error == TryRecvError::Disconnected)
     }
 
+    /// Whether nothing more can be told now; some places are kept for what must not wait behind messages.
+    pub fn is_nearly_full(&self) -> bool {
+        self.news.len() + 128 >= MESH_NEWS_QUEUE
+    }
+
+    /// Reliable messages under way.
+    pub fn credit(&self) -> &Credit {
+        &self.credit
+    }
+
     /// Tells the mesh handle; `Err` gives it back when the game has not polled for long.
     pub fn tell(&self, news: MeshNews) -> Result<(), Refused<MeshNews>> {
         self.news.try_send(news).map_err(Refused::from)
     }
 
-    /// A vector with `bytes`, recycled where one is free.
-    pub fn buffer(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut buffer = self.recycled.try_recv().unwrap_or_default();
-        buffer.clear();
-        buffer.extend_from_slice(bytes);
-        buffer
+    /// A received message's vector that the game gave back, if there is one.
+    pub fn recycled(&self) -> Option<Vec<u8>> {
+        self.recycled.try_recv().ok()
     }
 
     /// Gives a sent message's vector back.

@@ -47,6 +47,8 @@ pub const MESH_NEWS_QUEUE: usize = 1024;
 
 /// Unacknowledged reliable messages of one peer and direction; a further `send` is refused.
 pub const RELIABLE_WINDOW: usize = 256;
+/// Reliable messages of the application under way at once, all peers together: refused beyond. 15 peers × 256 fit the windows' sum.
+pub const RELIABLE_CREDIT: u32 = 1024;
 /// Streams that the application may use, `0..APP_STREAMS`.
 pub const APP_STREAMS: u8 = 8;
 /// Packets in flight whose content is remembered per peer: 4 s at 60 Hz.

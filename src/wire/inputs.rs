@@ -8,10 +8,10 @@ use super::ParseError;
 use crate::base::limits::MAX_FRAMES_PER_SECTION;
 use crate::base::{Frame, Input};
 
-/// Section flag: the sender's game thread does not call in.
-pub const FLAG_ASLEEP: u8 = 0x10;
+/// Section flag (of 4): the sender's game thread does not call in.
+pub const FLAG_ASLEEP: u8 = 1;
 /// Section flag: inputs carry their length; without it all have the session's `input_max`.
-pub const FLAG_LENGTHS: u8 = 0x20;
+pub const FLAG_LENGTHS: u8 = 2;
 
 /// The head of an INPUTS section; the block of inputs follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
