@@ -14,9 +14,7 @@ struct Export {
 /// Every exported function of `src/ffi`.
 fn exports(files: &[File]) -> Vec<Export> {
     let mut found = Vec::new();
-    for file in
-        files.iter().filter(|file| file.under("src/ffi") && file.path.ends_with(".rs") && !file.is_test())
-    {
+    for file in files.iter().filter(|file| file.under("src/ffi") && file.is_kind("rs") && !file.is_test()) {
         let code = file.shipped_code();
         let lines: Vec<&str> = file.text.lines().collect();
         let code: Vec<&str> = code.lines().collect();

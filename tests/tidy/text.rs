@@ -50,6 +50,11 @@ impl File {
         name == "tests.rs" || name.ends_with("_tests.rs") || self.path.contains("/tests/")
     }
 
+    /// Whether its name ends so.
+    pub(crate) fn is_kind(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|found| found == extension)
+    }
+
     /// Whether it lies in this folder.
     pub(crate) fn under(&self, folder: &str) -> bool {
         self.path.starts_with(folder) && self.path[folder.len()..].starts_with('/')
@@ -180,8 +185,12 @@ fn walk(folder: &Path, files: &mut Vec<File>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // A folder, or in a linked work tree a file.
+        if name == ".git" {
+            continue;
+        }
         if path.is_dir() {
-            if name != "target" && name != ".git" {
+            if name != "target" {
                 walk(&path, files);
             }
         } else if name != "Cargo.lock" {

@@ -84,7 +84,7 @@ fn build() -> Result<PathBuf, String> {
     let mut files: Vec<PathBuf> = fs::read_dir(&sources)
         .map_err(|error| format!("{}: {error}", sources.display()))?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c") && !is_test(path))
         .collect();
     files.sort();
     let mut cc = sh::command("cc");
@@ -96,6 +96,11 @@ fn build() -> Result<PathBuf, String> {
     cc.arg(format!("-Wl,-rpath,{}", library.display())).args(["-lretick", "-lm"]);
     sh::run(&mut cc)?;
     Ok(program)
+}
+
+/// `test_*.c` are programs of their own.
+fn is_test(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("test_"))
 }
 
 /// The program looks for the library by its soname, which has a version; cargo writes the plain name.
@@ -143,7 +148,7 @@ fn play(program: &Path, options: &Options) -> Outcome {
 
 /// Shows the match until it ends, killing whom the options name.
 fn watch(peers: &mut Peers, options: &Options) {
-    let mut live = Live::new();
+    let mut picture = Live::new();
     let mut kills = options.kill.clone();
     let length = Duration::from_secs(u64::from(options.length()) / 60);
     let deadline = Instant::now() + LOBBY + length * 2;
@@ -160,7 +165,7 @@ fn watch(peers: &mut Peers, options: &Options) {
                 !now
             });
         }
-        live.draw(&peers.list);
+        picture.draw(&peers.list);
         if line.is_none() && peers.all_ended() {
             return;
         }

@@ -3,7 +3,8 @@
 //! Fed by: the processes' lines. Yields: text, and the verdict. Never: starts or ends a process.
 
 use crate::peers::{Peer, pairs, value};
-use std::io::{IsTerminal, Write};
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
 /// Draws each process's newest line: in place on a terminal, every 5 seconds elsewhere.
@@ -81,7 +82,7 @@ pub(crate) fn table(peers: &[Peer]) -> String {
     let mut text = String::new();
     for row in &rows {
         for (cell, width) in row.iter().zip(&widths) {
-            text.push_str(&format!("{cell:>width$}  "));
+            let _ = write!(text, "{cell:>width$}  ");
         }
         text.truncate(text.trim_end().len());
         text.push('\n');
@@ -123,5 +124,5 @@ pub(crate) fn verdict(peers: &[Peer]) -> Result<String, String> {
 
 fn last_lines(peer: &Peer) -> String {
     let from = peer.lines.len().saturating_sub(12);
-    peer.lines[from..].iter().map(|line| format!("    {line}\n")).collect()
+    format!("    {}", peer.lines[from..].join("\n    "))
 }
