@@ -199,8 +199,7 @@ static int run_simulated(const arena_options *options)
     last = guest;
     last.exit_at = options->exit_at;
     last.hang_at = options->hang_at;
-    memset(&link, 0, sizeof link);
-    link.struct_size = sizeof link;
+    retick_link_init(&link, sizeof link);
     link.latency_us = options->latency_us;
     link.jitter_us = options->jitter_us;
     link.loss_ppm = options->loss_ppm;

@@ -97,6 +97,9 @@ static int32_t advance(void *user, retick_step *step)
     arena_step(&peer->state, step->inputs, step->input_sizes, step->slot_status);
     /* A frame that is computed again overwrites what was guessed, so the last entry written is the confirmed one. */
     peer->checksums[peer->state.frame % ARENA_HISTORY] = arena_checksum(&peer->state);
+    /* Sounds and sparks would be played only when a frame is computed for the first time; we only count. */
+    if (step->flags & RETICK_ADVANCE_RESIMULATING)
+        peer->depth_now++;
     return 0;
 }
 
@@ -183,8 +186,8 @@ static retick_result run_by_list(arena_peer *peer)
 /* Takes over the frames that became final: their checksums will not change any more. */
 static void note_confirmed(arena_peer *peer, uint64_t now_us)
 {
-    /* Inputs up to `confirmed_frame` are known, so the state after it is final, as far as we have computed it. */
-    int32_t last = peer->stats.confirmed_frame + 1;
+    /* All inputs before `confirmed_frame` are known, so the state that it begins with is final, as far as we have computed it. */
+    int32_t last = peer->stats.confirmed_frame;
     if (last > (int32_t)peer->state.frame)
         last = (int32_t)peer->state.frame;
     for (; peer->next_final <= last && peer->next_final <= peer->options->frames; peer->next_final++) {
@@ -208,7 +211,7 @@ static void show(arena_peer *peer)
 {
     const arena_options *options = peer->options;
     uint32_t i, rtt_us = 0;
-    if (peer->stats.frame % 6 != 0)
+    if (peer->stats.frame % (options->view ? 5 : 10) != 0)
         return;
     for (i = 0; i < ARENA_MAX_PEERS; i++) {
         retick_peer_stats link;
@@ -220,15 +223,15 @@ static void show(arena_peer *peer)
     peer->rtt_ms = rtt_us / 1000u;
     if (options->view)
         arena_draw(&peer->state, peer->local);
-    if (options->quiet)
-        return;
-    printf("\rframe %d  confirmed lag %d  longest rollback %u  rtt %u ms  stalls %u ", (int)peer->stats.frame,
-        (int)(peer->stats.frame - 1 - peer->stats.confirmed_frame), (unsigned)peer->stats.longest_rollback, peer->rtt_ms,
-        (unsigned)peer->stats.stalls);
-    for (i = 0; i < peer->state.player_count && !options->view; i++)
-        printf("%s%d", i == 0 ? " score " : "/", (int)peer->state.ships[i].score);
-    fputs("\033[K", stdout);
-    fflush(stdout);
+    if (!options->quiet) {
+        printf("frame=%d lag=%d rollback=%u rtt_ms=%u stalls=%u score=", (int)peer->stats.frame,
+            (int)(peer->stats.frame - peer->stats.confirmed_frame), peer->depth, peer->rtt_ms, (unsigned)peer->stats.stalls);
+        for (i = 0; i < peer->state.player_count; i++)
+            printf("%s%d", i == 0 ? "" : "/", (int)peer->state.ships[i].score);
+        fputs("\033[K\r", stdout);
+        fflush(stdout);
+    }
+    peer->depth = 0;
 }
 
 /* One frame: inputs in, steps run, figures out. Returns whether a new frame came of it. */
@@ -242,7 +245,9 @@ static int run_frame(arena_peer *peer, uint64_t now_us)
         if ((peer->local >> slot & 1u) &&
             !check(peer, retick_session_add_local_input(peer->session, slot, peer->inputs[slot], ARENA_INPUT_SIZE), "add_local_input"))
             return 0;
+    peer->depth_now = 0;
     result = options->callbacks ? run_by_callbacks(peer) : run_by_list(peer);
+    peer->depth = peer->depth_now > peer->depth ? peer->depth_now : peer->depth;
     if (!check(peer, result, "the frame") ||
         !check(peer, retick_session_stats(peer->session, &peer->stats), "retick_session_stats"))
         return 0;
@@ -508,8 +513,7 @@ int arena_peer_open(arena_peer *peer, const arena_options *options, retick_simne
     if (!check(peer, retick_mesh_create(&config, &peer->mesh), "retick_mesh_create"))
         return peer->outcome;
     if (!options->simnet && (options->latency_us | options->jitter_us | options->loss_ppm | options->duplicate_ppm) != 0) {
-        memset(&link, 0, sizeof link);
-        link.struct_size = sizeof link;
+        retick_link_init(&link, sizeof link);
         link.latency_us = options->latency_us;
         link.jitter_us = options->jitter_us;
         link.loss_ppm = options->loss_ppm;

@@ -75,7 +75,7 @@ typedef struct arena_peer {
     uint64_t history;                  /* digest of the checksums of all frames 0..frames */
     uint64_t final_checksum;
     retick_stats stats, final_stats;
-    uint32_t rtt_ms;
+    uint32_t rtt_ms, depth, depth_now; /* frames computed again: the most since the last status line, and in this frame */
 
     arena_other others[ARENA_MAX_PEERS];
     uint32_t sequence, unsent, is_done_sent; /* our own numbered messages */
