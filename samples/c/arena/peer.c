@@ -18,9 +18,12 @@ enum { MESSAGE_NUMBER = 1, MESSAGE_DONE = 2 };
 
 /* small helpers ------------------------------------------------------------------------------------------------------------ */
 
+/* The status line stays where it is until something overwrites it. */
+static const char *clear_line(const arena_peer *peer) { return peer->options->quiet || peer->options->simnet ? "" : "\033[K"; }
+
 static int fail(arena_peer *peer, int outcome, const char *what)
 {
-    fprintf(stderr, "%sarena peer=%u: %s\n", peer->options->quiet ? "" : "\n", peer->number, what);
+    fprintf(stderr, "%sarena peer=%u: %s\n", clear_line(peer), peer->number, what);
     peer->outcome = outcome;
     peer->phase = ARENA_ENDED;
     return outcome;
@@ -183,6 +186,20 @@ static retick_result run_by_list(arena_peer *peer)
     return closed < 0 ? closed : result;
 }
 
+/* The slowest round trip to another peer. */
+static uint32_t measure_rtt_ms(const arena_peer *peer)
+{
+    uint32_t i, slowest_us = 0;
+    for (i = 0; i < ARENA_MAX_PEERS; i++) {
+        retick_peer_stats link;
+        memset(&link, 0, sizeof link);
+        link.struct_size = sizeof link;
+        if (peer->others[i].is_here && retick_mesh_peer_stats(peer->mesh, i, &link) == RETICK_OK && link.rtt_us > slowest_us)
+            slowest_us = link.rtt_us;
+    }
+    return slowest_us / 1000u;
+}
+
 /* Takes over the frames that became final: their checksums will not change any more. */
 static void note_confirmed(arena_peer *peer, uint64_t now_us)
 {
@@ -203,6 +220,7 @@ static void note_confirmed(arena_peer *peer, uint64_t now_us)
     if (peer->phase == ARENA_PLAYING && peer->next_final > peer->options->frames) {
         if (peer->trace)
             fflush(peer->trace);
+        peer->rtt_ms = measure_rtt_ms(peer);
         enter(peer, ARENA_WAITING, now_us);
     }
 }
@@ -210,17 +228,10 @@ static void note_confirmed(arena_peer *peer, uint64_t now_us)
 static void show(arena_peer *peer)
 {
     const arena_options *options = peer->options;
-    uint32_t i, rtt_us = 0;
+    uint32_t i;
     if (peer->stats.frame % (options->view ? 5 : 10) != 0)
         return;
-    for (i = 0; i < ARENA_MAX_PEERS; i++) {
-        retick_peer_stats link;
-        memset(&link, 0, sizeof link);
-        link.struct_size = sizeof link;
-        if (peer->others[i].is_here && retick_mesh_peer_stats(peer->mesh, i, &link) == RETICK_OK && link.rtt_us > rtt_us)
-            rtt_us = link.rtt_us;
-    }
-    peer->rtt_ms = rtt_us / 1000u;
+    peer->rtt_ms = measure_rtt_ms(peer);
     if (options->view)
         arena_draw(&peer->state, peer->local);
     if (!options->quiet) {
@@ -354,10 +365,10 @@ static void compare_results(arena_peer *peer)
 
 /* events ------------------------------------------------------------------------------------------------------------------- */
 
-static void say(const arena_peer *peer, const char *what, uint32_t who)
+static void say(const arena_peer *peer, const char *text)
 {
     if (!peer->options->quiet)
-        fprintf(stderr, "\narena peer=%u: %s %u\n", peer->number, what, who);
+        fprintf(stderr, "%sarena peer=%u: %s\n", clear_line(peer), peer->number, text);
 }
 
 static void on_joined(arena_peer *peer, const retick_event *event, uint64_t now_us)
@@ -389,12 +400,12 @@ static void on_mesh_event(arena_peer *peer, const retick_event *event, uint64_t 
         on_joined(peer, event, now_us);
         break;
     case RETICK_EVENT_REFUSED:
-        snprintf(text, sizeof text, "refused, reason %u (ours %llx, theirs %llx)", event->reason, (unsigned long long)event->value0,
-            (unsigned long long)event->value1);
+        snprintf(text, sizeof text, "%s (reason %u, ours %llx, theirs %llx)", event->text, event->reason,
+            (unsigned long long)event->value0, (unsigned long long)event->value1);
         if (event->stream == 1u) /* it is us who may not come in */
             fail(peer, ARENA_REFUSED, text);
-        else if (!peer->options->quiet)
-            fprintf(stderr, "\narena peer=%u: turned a guest away: %s\n", peer->number, text);
+        else
+            say(peer, text);
         break;
     case RETICK_EVENT_PEER_READY:
         peer->ready |= 1u << (event->peer % ARENA_MAX_PEERS);
@@ -403,15 +414,14 @@ static void on_mesh_event(arena_peer *peer, const retick_event *event, uint64_t 
         fail(peer, ARENA_REFUSED, "a peer has other settings (rate, desync level or number of frames)");
         break;
     case RETICK_EVENT_INTERRUPTED:
-        say(peer, "nothing is heard of peer", event->peer);
-        break;
     case RETICK_EVENT_RESUMED:
-        say(peer, "again there: peer", event->peer);
+        say(peer, event->text);
         break;
     case RETICK_EVENT_LEFT:
         peer->others[event->peer % ARENA_MAX_PEERS].is_here = 0;
         peer->ready &= ~(1u << (event->peer % ARENA_MAX_PEERS));
-        say(peer, "gone: peer", event->peer);
+        if (peer->phase < ARENA_WAITING) /* after the end everybody goes */
+            say(peer, event->text);
         break;
     case RETICK_EVENT_MESSAGE:
         on_message(peer, event);
@@ -451,8 +461,8 @@ static void on_session_event(arena_peer *peer, const retick_event *event, uint64
         on_started(peer, now_us);
         break;
     case RETICK_EVENT_SLOT_LEFT:
-        if (!peer->options->quiet)
-            fprintf(stderr, "\narena peer=%u: slot %u plays no more from frame %d on\n", peer->number, event->slot, (int)event->frame);
+        if (peer->phase < ARENA_WAITING)
+            say(peer, event->text);
         break;
     case RETICK_EVENT_DESYNC:
         snprintf(text, sizeof text, "desync with peer %u at frame %d", event->peer, (int)event->frame);
