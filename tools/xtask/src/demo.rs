@@ -3,7 +3,7 @@
 //! Fed by: the command line. Yields: a match that can be watched, a table, and whether all processes agree.
 //! Never: a result that was not computed by separate processes through the C API.
 
-use crate::peers::{Peers, value, wait_for};
+use crate::peers::{Peers, frame_of, wait_for};
 use crate::setup;
 use crate::sh::{self, Outcome};
 use crate::status::{self, Live};
@@ -43,6 +43,27 @@ pub(crate) struct Options {
     /// Kills a process without warning when it reaches a frame, for example 2@600; may be given more than once
     #[arg(long, value_name = "PROCESS@FRAME", value_parser = parse_kill)]
     pub(crate) kill: Vec<(usize, u32)>,
+    /// More options for every process (samples/c/arena/README.md names them), for example -- --busy --window 8
+    #[arg(last = true, value_name = "ARENA OPTIONS")]
+    pub(crate) more: Vec<String>,
+}
+
+impl Default for Options {
+    /// The match of the tests: short, over a bad network.
+    fn default() -> Self {
+        Self {
+            peers: 4,
+            frames: 600,
+            seconds: None,
+            seed: 1,
+            loss: 2.0,
+            latency: 40,
+            jitter: 10,
+            dup: 1.0,
+            kill: Vec::new(),
+            more: Vec::new(),
+        }
+    }
 }
 
 /// Time for the lobby: start, handshakes, clock sync, countdown.
@@ -142,6 +163,9 @@ fn play(program: &Path, options: &Options) -> Outcome {
     println!("\n{}", status::table(&peers.list));
     let sentence = status::verdict(&peers.list)?;
     let compared = compare_traces(&peers, &traces)?;
+    let stall = status::largest(&peers.list, "longest_stall_ms").unwrap_or_default();
+    let bar = if options.kill.is_empty() { 100 } else { 500 };
+    println!("longest wait of a player: {stall} ms (bar: {bar} ms)");
     println!("{sentence}{compared}");
     Ok(())
 }
@@ -155,7 +179,7 @@ fn watch(peers: &mut Peers, options: &Options) {
     while Instant::now() < deadline {
         let line = peers.next_line(Duration::from_millis(50));
         if let Some((index, line)) = &line {
-            let frame = value(line, "frame").and_then(|frame| frame.parse::<u32>().ok());
+            let frame = frame_of(line);
             kills.retain(|&(victim, at)| {
                 let now = victim == *index && frame.is_some_and(|frame| frame >= at);
                 if now {
@@ -177,12 +201,13 @@ fn watch(peers: &mut Peers, options: &Options) {
 fn process(program: &Path, options: &Options, traces: &[PathBuf], index: u32) -> Command {
     let mut command = Command::new(program);
     let _ = fs::remove_file(&traces[index as usize]);
-    command.args(["--bot", "--peers", &options.peers.to_string()]);
+    // Level 2: the library compares every frame, not only marks.
+    command.args(["--bot", "--desync-level", "2", "--peers", &options.peers.to_string()]);
     command.args(["--frames", &options.length().to_string()]);
     command.args(["--seed", &(options.seed + u64::from(index)).to_string()]);
     command.args(["--loss", &options.loss.to_string(), "--dup", &options.dup.to_string()]);
     command.args(["--latency", &options.latency.to_string(), "--jitter", &options.jitter.to_string()]);
-    command.arg("--trace").arg(&traces[index as usize]);
+    command.arg("--trace").arg(&traces[index as usize]).args(&options.more);
     command
 }
 

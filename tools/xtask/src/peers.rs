@@ -71,7 +71,7 @@ impl Peers {
         let peer = &mut self.list[index];
         if line.starts_with("arena ") && value(&line, "checksum").is_some() {
             peer.result = Some(line.clone());
-        } else if value(&line, "frame").is_some() {
+        } else if frame_of(&line).is_some() {
             peer.status.clone_from(&line);
         }
         if peer.lines.len() == KEPT_LINES {
@@ -99,13 +99,15 @@ impl Peers {
 
     fn read(&self, index: usize, pipe: impl Read + Send + 'static) {
         let sender = self.sender.clone();
-        // A status line may end with a carriage return instead of a line feed.
+        // A status line begins with a carriage return and ends with "erase to the end of the line".
         thread::spawn(move || {
             let mut line = Vec::new();
             for byte in BufReader::new(pipe).bytes().map_while(Result::ok) {
                 if byte != b'\n' && byte != b'\r' {
                     line.push(byte);
-                    continue;
+                    if !line.ends_with(b"\x1b[K") {
+                        continue;
+                    }
                 }
                 if !line.is_empty() && sender.send((index, plain(&line))).is_err() {
                     return;
@@ -154,6 +156,11 @@ pub(crate) fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     pairs(line).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
+/// The frame that a status line (`frame 120  …`) tells.
+pub(crate) fn frame_of(line: &str) -> Option<u32> {
+    line.strip_prefix("frame ")?.split_whitespace().next()?.parse().ok()
+}
+
 /// Every `key=value` of a line.
 pub(crate) fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split_whitespace().filter_map(|word| word.split_once('='))
@@ -184,10 +191,12 @@ mod tests {
 
     #[test]
     fn values_are_found_by_name() {
-        let line = "arena peer=2 frame=1800 checksum=0x00ff";
-        assert_eq!(value(line, "frame"), Some("1800"));
-        assert_eq!(value(line, "checksum"), Some("0x00ff"));
-        assert_eq!(value(line, "rame"), None);
+        let line = "arena peer=2 frames=1800 checksum=00ff";
+        assert_eq!(value(line, "frames"), Some("1800"));
+        assert_eq!(value(line, "checksum"), Some("00ff"));
+        assert_eq!(value(line, "rames"), None);
+        assert_eq!(frame_of("frame 120  confirmed lag 3"), Some(120));
+        assert_eq!(frame_of(line), None);
     }
 
     #[test]

@@ -90,36 +90,49 @@ pub(crate) fn table(peers: &[Peer]) -> String {
     text
 }
 
-/// `Ok` with a sentence when every process that was not killed ended well and all have the same frame and checksum.
+/// What the processes must have alike: the last frame, the state there, and the digest of all states on the way.
+const ALIKE: [&str; 3] = ["frames", "checksum", "history"];
+
+/// `Ok` with a sentence when every process that was not killed ended well and all have the same figures in [`ALIKE`].
 pub(crate) fn verdict(peers: &[Peer]) -> Result<String, String> {
-    let mut agreed: Option<(usize, &str, &str)> = None;
-    let mut survivors = 0;
+    let mut results = Vec::new();
     for (index, peer) in peers.iter().enumerate().filter(|(_, peer)| !peer.killed) {
-        let Some(result) = peer.result.as_deref() else {
-            return Err(format!("process {index} gave no result; its last lines:\n{}", last_lines(peer)));
-        };
-        if peer.exit.is_none_or(|exit| !exit.success()) {
-            return Err(format!("process {index} did not end well; its last lines:\n{}", last_lines(peer)));
-        }
-        let frame = value(result, "frame").or_else(|| value(result, "frames")).unwrap_or("?");
-        let checksum = value(result, "checksum").unwrap_or("?");
-        survivors += 1;
-        match agreed {
-            None => agreed = Some((index, frame, checksum)),
-            Some((_, f, c)) if (f, c) == (frame, checksum) => {}
-            Some((first, f, c)) => {
+        let ended_well = peer.exit.is_some_and(|exit| exit.success());
+        match peer.result.as_deref() {
+            Some(result) if ended_well => results.push((index, result)),
+            _ => {
                 return Err(format!(
-                    "processes disagree: {first} has checksum {c} at frame {f}, {index} has {checksum} at frame {frame}"
+                    "process {index} did not end well; its last lines:\n{}",
+                    last_lines(peer)
                 ));
             }
         }
     }
-    match agreed {
-        Some((_, frame, checksum)) if survivors > 1 => {
-            Ok(format!("all {survivors} processes agree: checksum {checksum} at frame {frame}"))
+    let Some(((first, expected), others)) = results.split_first().filter(|(_, others)| !others.is_empty())
+    else {
+        return Err("fewer than two processes finished: nothing to compare".into());
+    };
+    for name in ALIKE {
+        let Some(wanted) = value(expected, name) else {
+            return Err(format!("process {first} printed no `{name}`: {expected}"));
+        };
+        for (index, result) in others {
+            let found = value(result, name).unwrap_or("nothing");
+            if found != wanted {
+                return Err(format!(
+                    "processes disagree in `{name}`: {first} has {wanted}, {index} has {found}"
+                ));
+            }
         }
-        _ => Err("fewer than two processes finished: nothing to compare".into()),
     }
+    let alike = ALIKE.map(|name| format!("{name} {}", value(expected, name).unwrap_or_default())).join(", ");
+    Ok(format!("all {} processes agree: {alike}", results.len()))
+}
+
+/// The largest value of a figure among the processes that were not killed.
+pub(crate) fn largest(peers: &[Peer], name: &str) -> Option<u64> {
+    let results = peers.iter().filter(|peer| !peer.killed).filter_map(|peer| peer.result.as_deref());
+    results.filter_map(|result| value(result, name)?.parse().ok()).max()
 }
 
 fn last_lines(peer: &Peer) -> String {

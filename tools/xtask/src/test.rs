@@ -165,37 +165,16 @@ fn tests() -> Outcome {
 }
 
 fn match_with_kill(full: bool) -> Outcome {
-    let options = demo::Options {
-        peers: 4,
-        frames: 600,
-        seconds: None,
-        seed: 1,
-        loss: 2.0,
-        latency: 40,
-        jitter: 10,
-        dup: 1.0,
-        kill: Vec::new(),
-    };
-    demo::run(&options)?;
+    demo::run(&demo::Options::default())?;
     let victims = if full { 0..4 } else { 2..3 };
     for victim in victims {
-        demo::run(&demo::Options { kill: vec![(victim, 240)], ..options.clone() })?;
+        demo::run(&demo::Options { kill: vec![(victim, 240)], ..demo::Options::default() })?;
     }
     Ok(())
 }
 
 fn long_match() -> Outcome {
-    demo::run(&demo::Options {
-        peers: 10,
-        frames: 3600,
-        seconds: None,
-        seed: 1,
-        loss: 2.0,
-        latency: 40,
-        jitter: 10,
-        dup: 1.0,
-        kill: Vec::new(),
-    })
+    demo::run(&demo::Options { peers: 10, frames: 3600, ..demo::Options::default() })
 }
 
 fn licences() -> Outcome {
