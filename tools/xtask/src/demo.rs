@@ -159,19 +159,25 @@ fn play(program: &Path, options: &Options) -> Outcome {
         command.arg("--join").arg(format!("127.0.0.1:{port}")).arg("--room").arg(&room);
         peers.start(command)?;
     }
-    watch(&mut peers, options);
+    let missed = watch(&mut peers, options);
     println!("\n{}", status::table(&peers.list));
     let sentence = status::verdict(&peers.list)?;
+    if let Some((victim, frame)) = missed.first() {
+        return Err(format!("process {victim} was not killed: it never told that it reached frame {frame}"));
+    }
     let compared = compare_traces(&peers, &traces)?;
+    if compared < frames as usize {
+        return Err(format!("only {compared} of {frames} frames were traced by everybody"));
+    }
     let stall = status::largest(&peers.list, "longest_stall_ms").unwrap_or_default();
     let bar = if options.kill.is_empty() { 100 } else { 500 };
     println!("longest wait of a player: {stall} ms (bar: {bar} ms)");
-    println!("{sentence}{compared}");
+    println!("{sentence}; {compared} frames compared one by one");
     Ok(())
 }
 
-/// Shows the match until it ends, killing whom the options name.
-fn watch(peers: &mut Peers, options: &Options) {
+/// Shows the match until it ends, killing whom the options name; yields the kills that never came about.
+fn watch(peers: &mut Peers, options: &Options) -> Vec<(usize, u32)> {
     let mut picture = Live::new();
     let mut kills = options.kill.clone();
     let length = Duration::from_secs(u64::from(options.length()) / 60);
@@ -191,10 +197,12 @@ fn watch(peers: &mut Peers, options: &Options) {
         }
         picture.draw(&peers.list);
         if line.is_none() && peers.all_ended() {
-            return;
+            picture.last(&peers.list);
+            return kills;
         }
     }
     println!("  the match took too long: stopped");
+    kills
 }
 
 /// A process of the match, without the options that make it host or guest.
@@ -219,8 +227,8 @@ fn room_of(line: &str) -> Option<(String, u16)> {
     Some((room.to_owned(), port))
 }
 
-/// Every frame that two survivors both traced must be the same; says how many frames were compared.
-fn compare_traces(peers: &Peers, traces: &[PathBuf]) -> Result<String, String> {
+/// Every frame that survivors traced must be the same; yields how many were compared.
+fn compare_traces(peers: &Peers, traces: &[PathBuf]) -> Result<usize, String> {
     let mut first: Option<(usize, Vec<String>)> = None;
     let mut compared = usize::MAX;
     for (index, path) in traces.iter().enumerate().filter(|&(index, _)| !peers.list[index].killed) {
@@ -235,7 +243,7 @@ fn compare_traces(peers: &Peers, traces: &[PathBuf]) -> Result<String, String> {
         }
         compared = compared.min(expected.len()).min(lines.len());
     }
-    Ok(format!(", and at each of {compared} traced frames"))
+    Ok(compared)
 }
 
 fn parse_kill(text: &str) -> Result<(usize, u32), String> {

@@ -26,6 +26,11 @@ impl Live {
         if self.drawn_at.is_some_and(|at| at.elapsed() < every) {
             return;
         }
+        self.last(peers);
+    }
+
+    /// Draws now.
+    pub(crate) fn last(&mut self, peers: &[Peer]) {
         self.drawn_at = Some(Instant::now());
         let mut text = String::new();
         if self.in_place && self.drawn_lines > 0 {

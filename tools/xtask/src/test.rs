@@ -56,6 +56,7 @@ const PARTS: &[Part] = &[
     part("sim", "whole meshes by seed, with faults", &SIMULATION, |full| {
         sim::seeds(if full { sim::SEEDS_FULL } else { sim::SEEDS }, None, None)
     }),
+    part("sample", "the sample's rules give one digest under every compiler", &ENGINES, |_| sample()),
     part("demo", "four processes over UDP agree, also when one is killed", &ENGINES, |full| {
         match_with_kill(full)
     }),
@@ -162,6 +163,26 @@ fn tests() -> Outcome {
         return cargo("test --quiet --locked --workspace --exclude retick-sim --doc");
     }
     cargo("test --locked --workspace --exclude retick-sim --no-fail-fast")
+}
+
+/// The sample's simulation by itself, against its golden digest: what differs here would be a desync between players.
+fn sample() -> Outcome {
+    let folder = sh::target_dir().join("demo");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for (compiler, flags) in [
+        ("gcc", "-O0"),
+        ("gcc", "-O3 -fsanitize=undefined -fno-sanitize-recover"),
+        ("clang", "-O0"),
+        ("clang", "-O3"),
+    ] {
+        let program = folder.join("test_sim");
+        let mut compile = sh::command(compiler);
+        compile.args("-std=c99 -Wall -Wextra -Werror".split(' ')).args(flags.split(' '));
+        compile.args(["test_sim", "sim", "bot"].map(|name| format!("samples/c/arena/{name}.c")));
+        sh::run(compile.arg("-o").arg(&program))?;
+        sh::run(&mut std::process::Command::new(&program))?;
+    }
+    Ok(())
 }
 
 fn match_with_kill(full: bool) -> Outcome {
