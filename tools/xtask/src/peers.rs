@@ -99,7 +99,7 @@ impl Peers {
 
     fn read(&self, index: usize, pipe: impl Read + Send + 'static) {
         let sender = self.sender.clone();
-        // A status line begins with a carriage return and ends with "erase to the end of the line".
+        // A status line may end with "erase to the end of the line" or a carriage return.
         thread::spawn(move || {
             let mut line = Vec::new();
             for byte in BufReader::new(pipe).bytes().map_while(Result::ok) {
@@ -156,9 +156,9 @@ pub(crate) fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     pairs(line).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
-/// The frame that a status line (`frame 120  …`) tells.
+/// The frame that a status line (`frame=120 lag=3 …`) tells.
 pub(crate) fn frame_of(line: &str) -> Option<u32> {
-    line.strip_prefix("frame ")?.split_whitespace().next()?.parse().ok()
+    value(line, "frame")?.parse().ok()
 }
 
 /// Every `key=value` of a line.
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(value(line, "frames"), Some("1800"));
         assert_eq!(value(line, "checksum"), Some("00ff"));
         assert_eq!(value(line, "rames"), None);
-        assert_eq!(frame_of("frame 120  confirmed lag 3"), Some(120));
+        assert_eq!(frame_of("frame=120 lag=3"), Some(120));
         assert_eq!(frame_of(line), None);
     }
 

@@ -55,11 +55,16 @@ impl Live {
 
 /// What a process is doing, in a few words.
 fn state(peer: &Peer) -> String {
+    let mut figures: String =
+        pairs(&peer.status).map(|(name, value)| format!("{name} {value:<6}")).collect::<Vec<_>>().join(" ");
+    if figures.is_empty() {
+        figures.clone_from(&peer.status);
+    }
     match (peer.killed, &peer.result, peer.exit) {
-        (true, ..) => format!("killed at: {}", peer.status),
-        (false, Some(_), _) => format!("finished: {}", peer.status),
+        (true, ..) => format!("killed    {figures}"),
+        (false, Some(_), _) => format!("finished  {figures}"),
         (false, None, Some(exit)) => format!("ended without a result ({exit})"),
-        (false, None, None) => peer.status.clone(),
+        (false, None, None) => format!("          {figures}"),
     }
 }
 
