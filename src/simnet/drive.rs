@@ -8,9 +8,11 @@ use crate::config::ValidMeshConfig;
 use crate::node::{Node, Output};
 
 /// A network half; see [`Node`] for the meaning of each function.
-pub trait Drive: Sized + Send {
+pub trait Drive: Send {
     /// See [`Node::new`].
-    fn new(config: ValidMeshConfig, port: NodePort, entropy: Box<dyn Entropy>, now: Instant) -> Self;
+    fn new(config: ValidMeshConfig, port: NodePort, entropy: Box<dyn Entropy>, now: Instant) -> Self
+    where
+        Self: Sized;
     /// See [`Node::handle_commands`].
     fn handle_commands(&mut self, now: Instant);
     /// See [`Node::handle_datagram`].

@@ -1,0 +1,93 @@
+//! Waiting for sockets, and being woken.
+//!
+//! Fed by: sockets that are watched. Yields: the keys of those that can be read. Never: reads a datagram.
+//! The one file of the driver with `unsafe`: the crate `polling` asks for a promise about the life of a watched socket.
+#![expect(unsafe_code, reason = "`Poller::add_with_mode` wants a promise, which `Watched` keeps")]
+
+use polling::{Event, Events, PollMode, Poller};
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Waits for the sockets watched by its [`Bell`].
+pub(super) struct Waiter {
+    poller: Arc<Poller>,
+    events: Events,
+}
+
+/// Wakes a [`Waiter`], from any thread, and lets sockets be watched by it.
+#[derive(Clone)]
+pub(super) struct Bell(Arc<Poller>);
+
+/// A socket whose readability a [`Waiter`] tells.
+pub(super) struct Watched {
+    socket: UdpSocket,
+    poller: Arc<Poller>,
+    key: usize,
+}
+
+impl Waiter {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { poller: Arc::new(Poller::new()?), events: Events::new() })
+    }
+
+    pub(super) fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.poller))
+    }
+
+    /// Returns when a socket is readable, the bell rang, or the time is over (`None`: never).
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.events.clear();
+        self.poller.wait(&mut self.events, timeout).map(drop)
+    }
+
+    /// The keys of the sockets that the last `wait` found readable.
+    pub(super) fn readable(&self) -> impl Iterator<Item = usize> {
+        self.events.iter().map(|event| event.key)
+    }
+}
+
+impl Bell {
+    /// Ends the current or the next `wait`.
+    pub(super) fn ring(&self) {
+        if let Err(error) = self.0.notify() {
+            log::warn!("io: the driver could not be woken: {error}");
+        }
+    }
+}
+
+impl Watched {
+    pub(super) fn new(socket: UdpSocket, bell: &Bell, key: usize) -> io::Result<Self> {
+        let poller = Arc::clone(&bell.0);
+        // SAFETY: the socket must be deleted from the poller before it is closed. `Watched` owns it, never gives it out
+        // by value, keeps the poller alive, and deletes it in `drop`, which runs before the socket's own.
+        unsafe { poller.add_with_mode(&socket, Event::readable(key), mode(&poller))? };
+        Ok(Self { socket, poller, key })
+    }
+
+    pub(super) fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// To be called after the socket was read: where the system only tells once, asks to be told again.
+    pub(super) fn rearm(&self) {
+        if mode(&self.poller) == PollMode::Oneshot
+            && let Err(error) = self.poller.modify(&self.socket, Event::readable(self.key))
+        {
+            log::warn!("io: a socket could not be watched any longer: {error}");
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Err(error) = self.poller.delete(&self.socket) {
+            log::warn!("io: a socket could not be taken from the poller: {error}");
+        }
+    }
+}
+
+fn mode(poller: &Poller) -> PollMode {
+    if poller.supports_level() { PollMode::Level } else { PollMode::Oneshot }
+}

@@ -1,0 +1,303 @@
+//! The one IO thread of the process: started with the first mesh, gone with the last.
+//!
+//! Fed by: mesh handles that open, change and close. Yields: turns of the driver for all of them.
+//! Never: outlives `shutdown`; leaves a thread behind that nobody joins.
+
+use super::conditioner::Setting;
+use super::entropy::OsEntropy;
+use super::poll::{Bell, Waiter};
+use super::socket::{BindConfig, Bound, Counters, LocalAddrs};
+use super::turn::{Driver, Endpoint, Line, waker};
+use super::{OpenError, clock};
+use crate::bridge::{self, MeshPort, NodePort};
+use crate::config::ValidMeshConfig;
+use crate::netem::Link;
+use crate::node::Node;
+use crate::simnet::Drive;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long closing the last mesh waits for the thread. Longer only while a node says goodbye: then the thread ends by
+/// itself, and the next opening or `shutdown` joins it.
+const JOIN_WITHIN: Duration = Duration::from_millis(20);
+
+/// A mesh that the IO thread runs. Dropping it closes the mesh.
+pub struct ThreadedMesh {
+    /// The game half's end.
+    pub port: MeshPort,
+    /// What belongs to the thread.
+    pub handle: ThreadHandle,
+}
+
+/// Dropped after the port: the node sees that the game half is gone, has at most 300 ms to say goodbye, and ends.
+pub struct ThreadHandle {
+    runtime: &'static Runtime,
+    hub: Arc<Hub>,
+    id: usize,
+    line: Arc<Line>,
+    local: LocalAddrs,
+    counters: Arc<Counters>,
+}
+
+/// Opens a mesh on sockets of its own and has the IO thread run it.
+pub fn open_threaded(config: ValidMeshConfig, bind: BindConfig) -> Result<ThreadedMesh, OpenError> {
+    PROCESS.open(bind, |port| node(config, port))
+}
+
+/// Closes every mesh of the IO thread and joins it. May be called again; a mesh opened later starts it anew.
+pub fn shutdown() {
+    PROCESS.shutdown();
+}
+
+/// How many IO threads run.
+pub fn thread_count_for_tests() -> usize {
+    PROCESS.threads.load(Ordering::Acquire)
+}
+
+/// A real node with real keys.
+pub(super) fn node(mut config: ValidMeshConfig, port: NodePort) -> Result<Box<dyn Drive>, OpenError> {
+    if config.unix_time_s == 0 {
+        config.unix_time_s = clock::unix_time_s();
+    }
+    Ok(Box::new(Node::new(config, port, Box::new(OsEntropy::open()?), clock::now())))
+}
+
+impl ThreadHandle {
+    /// Where it listens.
+    pub fn local_addrs(&self) -> LocalAddrs {
+        self.local
+    }
+
+    /// What its sockets went through.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Outgoing datagrams pass a link like this from now on, each destination with luck of its own.
+    pub fn set_conditioner(&self, link: Link, seed: u64) {
+        self.line.condition(Setting { link, seed }, &self.hub.bell);
+    }
+}
+
+impl Drop for ThreadHandle {
+    fn drop(&mut self) {
+        self.runtime.close(&self.hub, self.id);
+    }
+}
+
+/// What handles tell the thread.
+enum Control {
+    Add(Box<Endpoint>),
+    Close {
+        id: usize,
+    },
+    /// Ends when the last endpoint is gone.
+    EndWhenEmpty,
+    /// Ends now.
+    End,
+}
+
+/// What a thread and its handles share.
+struct Hub {
+    bell: Bell,
+    controls: Mutex<Vec<Control>>,
+}
+
+impl Hub {
+    fn tell(&self, control: Control) {
+        self.controls.lock().push(control);
+        self.bell.ring();
+    }
+}
+
+/// The threads of a process; there is one runtime, and tests have their own.
+struct Runtime {
+    state: Mutex<State>,
+    threads: AtomicUsize,
+}
+
+static PROCESS: Runtime = Runtime::new();
+
+struct State {
+    running: Option<Running>,
+    /// Threads whose last node still says goodbye.
+    ending: Vec<(Arc<Hub>, JoinHandle<()>)>,
+    next_id: usize,
+}
+
+struct Running {
+    hub: Arc<Hub>,
+    thread: JoinHandle<()>,
+    meshes: usize,
+    ended: crossbeam_channel::Receiver<()>,
+}
+
+impl Runtime {
+    const fn new() -> Self {
+        let state = State { running: None, ending: Vec::new(), next_id: 0 };
+        Self { state: Mutex::new(state), threads: AtomicUsize::new(0) }
+    }
+
+    fn open(
+        &'static self,
+        bind: BindConfig,
+        make: impl FnOnce(NodePort) -> Result<Box<dyn Drive>, OpenError>,
+    ) -> Result<ThreadedMesh, OpenError> {
+        let bound = Bound::bind(bind)?;
+        let (local, counters, line) =
+            (bound.local_addrs(), Arc::<Counters>::default(), Arc::<Line>::default());
+        let mut state = self.state.lock();
+        state.join_ended();
+        let id = state.next_id;
+        state.next_id += 1;
+        let running = match state.running.take() {
+            Some(running) => running,
+            None => self.start()?,
+        };
+        let hub = Arc::clone(&running.hub);
+        let running = state.running.insert(running);
+        let (port, node_port) = bridge::open(waker(hub.bell.clone(), Arc::clone(&line)));
+        let endpoint = make(node_port).and_then(|node| {
+            let sockets = bound.watch(&hub.bell, id, Arc::clone(&counters)).map_err(|error| OpenError {
+                message: format!(
+                    "The UDP sockets could not be watched ({error}); too many files may be open."
+                ),
+            })?;
+            Ok(Endpoint::new(id, node, sockets, Arc::clone(&line)))
+        });
+        match endpoint {
+            Ok(endpoint) => {
+                running.meshes += 1;
+                hub.tell(Control::Add(Box::new(endpoint)));
+            }
+            Err(error) => {
+                if running.meshes == 0 {
+                    hub.tell(Control::EndWhenEmpty);
+                    self.retire(state);
+                }
+                return Err(error);
+            }
+        }
+        Ok(ThreadedMesh { port, handle: ThreadHandle { runtime: self, hub, id, line, local, counters } })
+    }
+
+    fn start(&'static self) -> Result<Running, OpenError> {
+        let failed = |error: std::io::Error| OpenError {
+            message: format!(
+                "The IO thread could not be started ({error}); too many files or threads may be open."
+            ),
+        };
+        let waiter = Waiter::new().map_err(failed)?;
+        let hub = Arc::new(Hub { bell: waiter.bell(), controls: Mutex::new(Vec::new()) });
+        let (end, ended) = crossbeam_channel::bounded(1);
+        let counted = Counted::new(&self.threads);
+        let thread = thread::Builder::new()
+            .name("retick-io".into())
+            .spawn({
+                let hub = Arc::clone(&hub);
+                move || {
+                    let _counted = counted;
+                    run(&hub, Driver::new(waiter));
+                    let _ = end.send(());
+                }
+            })
+            .map_err(failed)?;
+        Ok(Running { hub, thread, meshes: 0, ended })
+    }
+
+    fn close(&self, hub: &Arc<Hub>, id: usize) {
+        let mut state = self.state.lock();
+        // A handle may outlive its thread, and another may run by now.
+        let Some(running) = state.running.as_mut().filter(|running| Arc::ptr_eq(&running.hub, hub)) else {
+            return;
+        };
+        running.meshes -= 1;
+        hub.tell(Control::Close { id });
+        if running.meshes == 0 {
+            hub.tell(Control::EndWhenEmpty);
+            self.retire(state);
+        }
+    }
+
+    /// The running thread has been told to end: joins it now if it is quick, else leaves it to be joined later.
+    fn retire(&self, mut state: parking_lot::MutexGuard<'_, State>) {
+        let Some(Running { hub, thread, ended, .. }) = state.running.take() else { return };
+        drop(state);
+        if ended.recv_timeout(JOIN_WITHIN).is_err() && !thread.is_finished() {
+            self.state.lock().ending.push((hub, thread));
+            return;
+        }
+        join(thread);
+    }
+
+    fn shutdown(&self) {
+        let mut state = self.state.lock();
+        let running = state.running.take().map(|running| (running.hub, running.thread));
+        let threads: Vec<_> = state.ending.drain(..).chain(running).collect();
+        drop(state);
+        for (hub, _) in &threads {
+            hub.tell(Control::End);
+        }
+        for (_, thread) in threads {
+            join(thread);
+        }
+    }
+}
+
+impl State {
+    /// Joins those threads that ended meanwhile.
+    fn join_ended(&mut self) {
+        for (hub, thread) in std::mem::take(&mut self.ending) {
+            if thread.is_finished() { join(thread) } else { self.ending.push((hub, thread)) }
+        }
+    }
+}
+
+/// The thread: turns until told to end.
+fn run(hub: &Hub, mut driver: Driver) {
+    let mut controls = Vec::new();
+    let mut ends_when_empty = false;
+    loop {
+        std::mem::swap(&mut controls, &mut *hub.controls.lock());
+        for control in controls.drain(..) {
+            match control {
+                Control::Add(endpoint) => driver.add(*endpoint),
+                Control::Close { id } => driver.close(id, clock::now()),
+                Control::EndWhenEmpty => ends_when_empty = true,
+                Control::End => return driver.end(),
+            }
+        }
+        if ends_when_empty && driver.is_empty() {
+            return;
+        }
+        driver.turn(ends_when_empty.then_some(JOIN_WITHIN));
+    }
+}
+
+/// Counts a thread while it runs.
+struct Counted(&'static AtomicUsize);
+
+impl Counted {
+    fn new(count: &'static AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        log::error!("io: the IO thread had failed");
+    }
+}
+
+#[cfg(test)]
+mod tests;
