@@ -59,6 +59,22 @@ pub(crate) fn ensure(tools: &[Tool]) -> Outcome {
     Err(format!("missing: {names}. Run this, then try again:\n\n    {sudo}{install}\n"))
 }
 
+/// Makes sure that cargo has the commands which a minimal toolchain lacks.
+pub(crate) fn ensure_components() -> Outcome {
+    for (component, command) in [("rustfmt", "fmt --version"), ("clippy", "clippy --version")] {
+        if sh::output(&mut sh::cargo(command)).is_ok() {
+            continue;
+        }
+        if !sh::has("rustup") {
+            return Err(format!(
+                "this Rust toolchain has no {component}: install it the way the toolchain was installed"
+            ));
+        }
+        sh::run(sh::command("rustup").args(["component", "add", component]))?;
+    }
+    Ok(())
+}
+
 fn apt(words: &str) -> Outcome {
     sh::run(sh::command("apt-get").args(words.split_whitespace()).env("DEBIAN_FRONTEND", "noninteractive"))
 }

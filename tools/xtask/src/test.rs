@@ -43,7 +43,10 @@ struct Part {
 }
 
 const PARTS: &[Part] = &[
-    part("setup", "system packages are there", &BUILD, |_| setup::ensure(setup::EVERYTHING)),
+    part("setup", "system packages are there", &BUILD, |_| {
+        setup::ensure(setup::EVERYTHING)?;
+        setup::ensure_components()
+    }),
     part("format", "rustfmt has nothing to change", &BUILD, |_| cargo("fmt --all --check")),
     part("build", "everything builds, also without the features `ffi` and `io`", &BUILD, |_| build()),
     part("clippy", "no warning in any target", &BUILD, |_| {
