@@ -6,6 +6,12 @@
 //! `socket` moves datagrams, `poll` waits for them, `turn` is one iteration of the driver; `thread` runs it for every
 //! mesh of the process, `manual` for one mesh on the caller's thread, and `custom` does without sockets.
 
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "threads, sockets, clocks and the system's entropy come in here and nowhere else"
+)]
+
 mod clock;
 mod conditioner;
 mod custom;
