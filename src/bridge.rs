@@ -4,8 +4,8 @@
 //! Never: blocks. A full queue is told to the sender, who keeps what it could not hand over (the input log, the
 //! channel's own queues) or refuses it with a result code.
 
-use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, RELIABLE_CREDIT, SESSION_NEWS_QUEUE};
 pub use crate::base::ClockModel;
+use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, RELIABLE_CREDIT, SESSION_NEWS_QUEUE};
 use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
 use crate::config::{RoomKey, SessionSettings};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};

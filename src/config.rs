@@ -3,8 +3,8 @@
 //! Fed by: the C edge or a Rust caller. Yields: `ValidMeshConfig` and `ValidSessionConfig`, which no code below checks again.
 //! Never: reads a file or the environment.
 
-use crate::base::limits::{MAX_DATAGRAM, MAX_INPUT, MAX_INPUT_DELAY, MAX_PEERS, MAX_WINDOW, MIN_DATAGRAM};
 use crate::base::Addr;
+use crate::base::limits::{MAX_DATAGRAM, MAX_INPUT, MAX_INPUT_DELAY, MAX_PEERS, MAX_WINDOW, MIN_DATAGRAM};
 use std::fmt;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl fmt::Display for ConfigError {
 }
 impl std::error::Error for ConfigError {}
 
-fn in_range<T: PartialOrd + fmt::Display>(
+fn in_range<T: Copy + PartialOrd + fmt::Display>(
     field: &'static str,
     value: T,
     low: T,
@@ -145,8 +145,12 @@ impl TryFrom<MeshConfig> for ValidMeshConfig {
             cut_after: limit(config.cut_after_ms),
             stall_cut: limit(config.stall_cut_ms),
             forget_after: limit(config.forget_after_ms),
-            max_datagram: in_range("max_datagram", config.max_datagram, MIN_DATAGRAM as u32, MAX_DATAGRAM as u32)?
-                as usize,
+            max_datagram: in_range(
+                "max_datagram",
+                config.max_datagram,
+                MIN_DATAGRAM as u32,
+                MAX_DATAGRAM as u32,
+            )? as usize,
             local_address: config.local_address,
             unix_time_s: config.unix_time_s,
         })

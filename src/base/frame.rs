@@ -16,6 +16,7 @@ impl Frame {
     pub const ZERO: Self = Self(0);
 
     /// The frame after this one.
+    #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }

@@ -225,3 +225,14 @@ fn what_only_tests_compile_is_not_shipped() {
     assert!(!code.contains("b::c") && !code.contains("fn d"));
     assert_eq!(code.lines().position(|line| line.contains("fn e")), Some(5));
 }
+
+#[test]
+fn the_checks_see_the_whole_project() {
+    let files = all_files();
+    for path in
+        ["Cargo.toml", "src/lib.rs", "src/ffi/mod.rs", "tools/xtask/src/main.rs", ".ci/run", "README.md"]
+    {
+        assert!(files.iter().any(|file| file.path == path), "{path}");
+    }
+    assert!(files.iter().all(|file| !file.path.starts_with("target/") && !file.path.starts_with(".git/")));
+}
