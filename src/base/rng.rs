@@ -1,6 +1,6 @@
 //! Seeded randomness for what must repeat, and the door to entropy for what must not.
 //!
-//! `Rng` is `xoshiro256**` (Blackman and Vigna, 2018) seeded through SplitMix64: fast, portable, *not* secret.
+//! `Rng` is `xoshiro256**` (Blackman and Vigna, 2018) seeded through `SplitMix64`: fast, portable, *not* secret.
 //! Keys come from an [`Entropy`], which the driver (operating system) or the simulation (its seed) hands in.
 //! Never: opens a source of entropy itself.
 
