@@ -12,16 +12,9 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How a message travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// Exactly once, in order within its stream.
-    Reliable,
-    /// At most once, in any order; none is repeated.
-    Unreliable,
-    /// At most once; one older than the newest delivered of its stream is dropped.
-    UnreliableNewest,
-}
+pub use crate::channel::LinkStats;
+pub use crate::wire::handshake::{Refusal, RefuseReason};
+pub use crate::wire::message::Delivery;
 
 /// Game half → network half.
 #[derive(Debug)]
@@ -99,38 +92,6 @@ pub enum LeaveReason {
     TimedOut,
     /// The others went on without us.
     CutOff,
-}
-
-/// What of two peers did not match, or why the room is closed to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefuseReason {
-    /// Another game.
-    GameId,
-    /// Another build of the game.
-    BuildId,
-    /// Another version of the wire protocol.
-    WireVersion,
-    /// Session settings differ (input size, frame rate, …).
-    Settings,
-    /// All places are taken.
-    RoomFull,
-    /// The match is running; joins into a running match are not possible.
-    AlreadyStarted,
-    /// The secret, the room key or a certificate is wrong.
-    BadRoom,
-    /// Nobody answered at that address.
-    NoAnswer,
-}
-
-/// What both sides of a refusal have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Which field.
-    pub reason: RefuseReason,
-    /// Our value.
-    pub ours: u64,
-    /// The other side's.
-    pub theirs: u64,
 }
 
 /// Network half → mesh handle. Each becomes one event of the C API.
@@ -239,37 +200,6 @@ pub enum MeshNews {
     },
     /// The clock of the mesh, for a handle without session.
     Clock(ClockModel),
-}
-
-/// Counters of one link. Rates are over the last second; totals since the link came up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkStats {
-    /// Smoothed round trip.
-    pub rtt_us: u32,
-    /// Its smoothed variation.
-    pub jitter_us: u32,
-    /// Packets of ours that were lost, of a million.
-    pub loss_sent_ppm: u32,
-    /// Packets of theirs that were lost, of a million.
-    pub loss_received_ppm: u32,
-    /// Packets sent.
-    pub packets_sent: u64,
-    /// Packets received and authenticated.
-    pub packets_received: u64,
-    /// UDP payload bytes sent.
-    pub bytes_sent: u64,
-    /// UDP payload bytes received.
-    pub bytes_received: u64,
-    /// Reliable messages that wait for their acknowledgement.
-    pub reliable_waiting: u32,
-    /// Reliable messages sent again.
-    pub reliable_resent: u64,
-    /// Packets dropped because they were duplicates or too old.
-    pub dropped_replayed: u64,
-    /// Packets dropped because they did not authenticate.
-    pub dropped_forged: u64,
-    /// Packets or sections dropped because they made no sense.
-    pub dropped_malformed: u64,
 }
 
 /// Who plays what, the shared seed, and when frame 0 is.

@@ -2,3 +2,397 @@
 //!
 //! Fed by: packets of that peer, messages to send, time. Yields: packets, messages, clock samples, and the sections that
 //! belong to the node. Never: decides *when* a packet goes (it says when it wants one; the node also knows the inputs).
+
+mod ack;
+pub mod handshake;
+mod reliable;
+mod rtt;
+pub mod seal;
+mod timing;
+mod unreliable;
+
+#[cfg(test)]
+mod tests;
+
+use crate::base::Instant;
+use crate::base::limits::{APP_STREAMS, MAX_HEADER, MAX_MESSAGE, TAG_SIZE};
+use crate::wire::header::{Header, NO_SENDER};
+use crate::wire::message::{Delivery, MAX_MESSAGE_OVERHEAD};
+use crate::wire::section::{Section, sections};
+use crate::wire::timing::MAX_TIMING;
+use ack::News;
+use reliable::Taken;
+use seal::Seal;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+pub use seal::SessionKeys;
+pub use timing::ClockSample;
+
+/// Stream 0 is the mesh's own, `1..=APP_STREAMS` are the application's.
+const STREAMS: usize = APP_STREAMS as usize + 1;
+/// A new reliable message is acknowledged at most this late.
+const ACK_WITHIN: Duration = Duration::from_millis(4);
+/// A repeated one: its acknowledgement is most likely under way already.
+const ACK_REPEATED_WITHIN: Duration = Duration::from_millis(25);
+/// So many packets without one of ours, and the next goes at once: far below the 33 that one header confirms.
+const ACK_AFTER_PACKETS: u8 = 12;
+/// When the node's sections left no room for a message, the next packet is asked for after this long.
+const STARVED_FOR: Duration = Duration::from_millis(1);
+/// Vectors kept for received messages.
+const POOL: usize = 64;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// It came before, or is too old to tell.
+    Replayed,
+    /// It is not from this peer, or was changed on the way.
+    Forged,
+    /// It makes no sense; when that is known only after opening, what stood before the nonsense was taken.
+    Malformed,
+}
+
+/// A message that arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Received {
+    /// 0 is the mesh's own, 1 to 8 are the application's.
+    pub stream: u8,
+    /// How it travelled.
+    pub delivery: Delivery,
+    /// Its bytes; give the vector back with [`Channel::recycle`].
+    pub data: Vec<u8>,
+}
+
+/// Counters of one link. Rates are over the last second; totals since the link came up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Smoothed round trip.
+    pub rtt_us: u32,
+    /// Its smoothed variation.
+    pub jitter_us: u32,
+    /// Packets of ours that were lost, of a million.
+    pub loss_sent_ppm: u32,
+    /// Packets of theirs that were lost, of a million.
+    pub loss_received_ppm: u32,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets received and authenticated.
+    pub packets_received: u64,
+    /// UDP payload bytes sent.
+    pub bytes_sent: u64,
+    /// UDP payload bytes received.
+    pub bytes_received: u64,
+    /// Reliable messages that wait for their acknowledgement.
+    pub reliable_waiting: u32,
+    /// Reliable messages sent again.
+    pub reliable_resent: u64,
+    /// Packets dropped because they were duplicates or too old.
+    pub dropped_replayed: u64,
+    /// Packets dropped because they did not authenticate.
+    pub dropped_forged: u64,
+    /// Packets or sections dropped because they made no sense.
+    pub dropped_malformed: u64,
+}
+
+/// The sealed pipe to one peer.
+#[derive(Debug)]
+pub struct Channel {
+    seal: Seal,
+    max_datagram: usize,
+    sender: u8,
+    incoming: ack::Incoming,
+    outgoing: ack::Outgoing,
+    rtt: rtt::Rtt,
+    pings: timing::Pings,
+    sending: reliable::Sender,
+    receiving: reliable::Receiver,
+    unreliable: unreliable::Unreliable,
+    /// Packets that came since our last one.
+    uncovered: u8,
+    ack_at: Option<Instant>,
+    /// Messages found no room; they ask for no packet before this.
+    starved_until: Option<Instant>,
+    last_heard: Instant,
+    last_sent: Instant,
+    inbox: VecDeque<Received>,
+    samples: VecDeque<ClockSample>,
+    released: Vec<Vec<u8>>,
+    pool: Vec<Vec<u8>>,
+    stats: LinkStats,
+}
+
+impl Channel {
+    /// A channel with the keys that a handshake agreed on; `max_datagram` bounds every packet.
+    pub fn new(keys: SessionKeys, max_datagram: usize, now: Instant) -> Self {
+        let seal = Seal::new(&keys);
+        drop(keys); // wiped here
+        Self {
+            seal,
+            max_datagram,
+            sender: NO_SENDER,
+            incoming: ack::Incoming::default(),
+            outgoing: ack::Outgoing::new(),
+            rtt: rtt::Rtt::default(),
+            pings: timing::Pings::new(now),
+            sending: reliable::Sender::default(),
+            receiving: reliable::Receiver::default(),
+            unreliable: unreliable::Unreliable::default(),
+            uncovered: 0,
+            ack_at: None,
+            starved_until: None,
+            last_heard: now,
+            last_sent: now,
+            inbox: VecDeque::new(),
+            samples: VecDeque::new(),
+            released: Vec::new(),
+            pool: Vec::new(),
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Our index, once we have one: the second byte of every packet.
+    pub fn set_sender(&mut self, index: u8) {
+        self.sender = index;
+    }
+
+    /// Authenticates and opens a packet in place, takes acknowledgements, messages and timing, and hands `Inputs` and `Node`
+    /// sections to `sink`. Nothing is believed before it is opened, and nothing twice.
+    pub fn handle_packet(
+        &mut self,
+        packet: &mut [u8],
+        now: Instant,
+        sink: &mut dyn FnMut(Section<'_>),
+    ) -> Result<(), DropReason> {
+        let size = packet.len() as u64;
+        let result = self.open(packet, now, sink);
+        match result {
+            Ok(()) => {}
+            Err(DropReason::Replayed) => self.stats.dropped_replayed += 1,
+            Err(DropReason::Forged) => self.stats.dropped_forged += 1,
+            Err(DropReason::Malformed) => self.stats.dropped_malformed += 1,
+        }
+        if matches!(result, Ok(())) {
+            self.stats.bytes_received += size;
+        }
+        result
+    }
+
+    fn open(
+        &mut self,
+        packet: &mut [u8],
+        now: Instant,
+        sink: &mut dyn FnMut(Section<'_>),
+    ) -> Result<(), DropReason> {
+        let (header, header_size) = Header::parse(packet).map_err(|_| DropReason::Malformed)?;
+        let counter = self.incoming.rebuild(header.counter);
+        if !self.incoming.is_fresh(counter) {
+            return Err(DropReason::Replayed);
+        }
+        if header.epoch {
+            return Err(DropReason::Forged);
+        }
+        let content = self.seal.open(counter, header_size, packet).ok_or(DropReason::Forged)?;
+        self.incoming.commit(counter, now);
+        self.stats.packets_received += 1;
+        self.last_heard = now;
+        self.uncovered = self.uncovered.saturating_add(1);
+        if self.uncovered >= ACK_AFTER_PACKETS {
+            self.want_ack(now);
+        }
+        self.handle_ack(&header, now);
+        for section in sections(content) {
+            match section.map_err(|_| DropReason::Malformed)? {
+                section @ (Section::Inputs { .. } | Section::Node { .. }) => sink(section),
+                Section::Timing(timing) => {
+                    if let Some(sample) = self.pings.handle(timing, now) {
+                        self.rtt.add_ping(sample.received.since(sample.sent));
+                        self.samples.push_back(sample);
+                    }
+                }
+                Section::Reliable { stream, seq, data } => {
+                    match self.receiving.handle(stream, seq, data, &mut self.pool, &mut self.inbox) {
+                        Taken::New => self.want_ack(now + ACK_WITHIN),
+                        Taken::Repeated => self.want_ack(now + ACK_REPEATED_WITHIN),
+                        Taken::Refused => return Err(DropReason::Malformed),
+                    }
+                }
+                Section::Unreliable { stream, seq, data } => {
+                    if self.unreliable.admit(stream, seq).ok_or(DropReason::Malformed)? {
+                        let delivery =
+                            if seq.is_some() { Delivery::UnreliableNewest } else { Delivery::Unreliable };
+                        let mut copy = self.pool.pop().unwrap_or_default();
+                        copy.clear();
+                        copy.extend_from_slice(data);
+                        self.inbox.push_back(Received { stream, delivery, data: copy });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_ack(&mut self, header: &Header, now: Instant) {
+        let (sending, released) = (&mut self.sending, &mut self.released);
+        let idle = sending.is_idle();
+        let reordering = self.rtt.reordering();
+        let took = self.outgoing.handle_ack(header.ack, header.ack_bits, now, reordering, |news| {
+            if !idle {
+                match news {
+                    News::Arrived(packet) => sending.handle_acked(packet, released),
+                    News::Lost(packet) => sending.handle_lost(packet),
+                }
+            }
+        });
+        if let Some(took) = took {
+            self.rtt.add_ack(took);
+        }
+        self.sending.settle(self.rtt.resend_timeout());
+    }
+
+    fn want_ack(&mut self, at: Instant) {
+        self.ack_at = Some(self.ack_at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Most bytes of one message on this channel.
+    pub fn max_message(&self) -> usize {
+        let room =
+            self.max_datagram.saturating_sub(MAX_HEADER + TAG_SIZE + MAX_TIMING + MAX_MESSAGE_OVERHEAD);
+        room.min(MAX_MESSAGE)
+    }
+
+    /// Queues one message. It comes back when the window (reliable) or queue (unreliable) is full, when it is longer than
+    /// [`Channel::max_message`], or when there is no such stream.
+    pub fn send_message(&mut self, stream: u8, delivery: Delivery, data: Vec<u8>) -> Result<(), Vec<u8>> {
+        if data.len() > self.max_message() {
+            return Err(data);
+        }
+        match delivery {
+            Delivery::Reliable => self.sending.push(stream, data),
+            Delivery::Unreliable => self.unreliable.push(stream, false, data, &mut self.released),
+            Delivery::UnreliableNewest => self.unreliable.push(stream, true, data, &mut self.released),
+        }
+    }
+
+    /// Writes one packet: the node's sections, timing, reliable and unreliable messages as room allows, then `last` (the
+    /// inputs, or nothing). `sections` and `last` together are at most `max_datagram - 60` bytes. `out` is cleared first.
+    pub fn write_packet(
+        &mut self,
+        sections: &[u8],
+        last: &[u8],
+        now: Instant,
+        mesh_now: Instant,
+        out: &mut Vec<u8>,
+    ) {
+        debug_assert!(
+            sections.len() + last.len() + 60 <= self.max_datagram,
+            "the node bounds what it writes"
+        );
+        out.clear();
+        let counter = self.outgoing.next_counter(now);
+        let (ack, ack_bits) = self.incoming.ack();
+        Header { epoch: false, sender: self.sender, counter: counter as u16, ack, ack_bits }.emit(out);
+        let header = out.len();
+        out.extend_from_slice(sections);
+        self.pings.write(now, mesh_now).emit(out);
+        let end = self.max_datagram.saturating_sub(TAG_SIZE + last.len());
+        let before = out.len();
+        let mut starved = false;
+        if !self.sending.is_idle() {
+            let room = end.saturating_sub(out.len());
+            starved |= self.sending.write(counter, room, now, self.rtt.resend_timeout(), out);
+        }
+        if !self.unreliable.is_idle() {
+            starved |= self.unreliable.write(end.saturating_sub(out.len()), out, &mut self.released);
+        }
+        self.starved_until = (starved && out.len() == before).then(|| now + STARVED_FOR);
+        out.extend_from_slice(last);
+        self.seal.seal(counter, header, out);
+        self.uncovered = 0;
+        self.ack_at = None;
+        self.last_sent = now;
+        self.stats.packets_sent += 1;
+        self.stats.bytes_sent += out.len() as u64;
+    }
+
+    /// When the channel wants a packet: to acknowledge, to repeat, to ping or answer; an instant in the past means at once.
+    /// The heartbeat is the node's. When it is due right after a packet was written, messages wait for room: write
+    /// another with fewer sections.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let messages =
+            if self.unreliable.is_idle() { self.sending.poll_timeout() } else { Some(Instant::ZERO) };
+        let messages = messages.map(|at| self.starved_until.map_or(at, |until| at.max(until)));
+        let pings = Some(self.pings.poll_timeout());
+        [self.ack_at, messages, pings].into_iter().flatten().min()
+    }
+
+    /// The next message that arrived.
+    pub fn poll_message(&mut self) -> Option<Received> {
+        self.inbox.pop_front()
+    }
+
+    /// Gives a received message's vector back.
+    pub fn recycle(&mut self, data: Vec<u8>) {
+        if self.pool.len() < POOL {
+            self.pool.push(data);
+        }
+    }
+
+    /// A vector of a message that was acknowledged or sent, to give back to whoever queued it.
+    pub fn poll_released(&mut self) -> Option<Vec<u8>> {
+        self.released.pop()
+    }
+
+    /// The next clock sample; one per answered ping.
+    pub fn poll_clock_sample(&mut self) -> Option<ClockSample> {
+        self.samples.pop_front()
+    }
+
+    /// Pings every 15 ms instead of every 500 ms, while a clock is being set.
+    pub fn set_fast_timing(&mut self, fast: bool) {
+        self.pings.set_fast(fast);
+    }
+
+    /// When the last packet of this peer was opened; at first, when the channel was made.
+    pub fn last_heard(&self) -> Instant {
+        self.last_heard
+    }
+
+    /// When the last packet was written; at first, when the channel was made.
+    pub fn last_sent(&self) -> Instant {
+        self.last_sent
+    }
+
+    /// Whether any packet of this peer was opened.
+    pub fn was_heard(&self) -> bool {
+        self.incoming.newest() > 0
+    }
+
+    /// Smoothed round trip.
+    pub fn rtt(&self) -> Duration {
+        self.rtt.smoothed()
+    }
+
+    /// Smoothed variation of the round trip.
+    pub fn jitter(&self) -> Duration {
+        self.rtt.jitter()
+    }
+
+    /// Whether the round trip was measured by a ping yet.
+    pub fn is_rtt_measured(&self) -> bool {
+        self.rtt.is_measured()
+    }
+
+    /// Counters and what was measured.
+    pub fn stats(&mut self, now: Instant) -> LinkStats {
+        LinkStats {
+            rtt_us: self.rtt.smoothed().as_micros() as u32,
+            jitter_us: self.rtt.jitter().as_micros() as u32,
+            loss_sent_ppm: self.outgoing.loss_ppm(now),
+            loss_received_ppm: self.incoming.loss_ppm(now),
+            reliable_waiting: self.sending.waiting(),
+            reliable_resent: self.sending.resent(),
+            ..self.stats
+        }
+    }
+}

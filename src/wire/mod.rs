@@ -14,4 +14,9 @@ pub enum ParseError {
 
 pub mod agreement;
 pub mod control;
+pub mod handshake;
+pub mod header;
 pub mod inputs;
+pub mod message;
+pub mod section;
+pub mod timing;

@@ -1,0 +1,379 @@
+//! Which packets came, which of ours arrived, and which are lost.
+//!
+//! `Incoming` is the replay window and the 33 packets that one header confirms; `Outgoing` remembers when each packet left
+//! and decides loss as RACK does: a packet is lost when one sent clearly later was acknowledged.
+//! Fed by: authenticated headers and packets sent. Yields: acknowledged and lost counters, loss counts.
+//! Never: believes an acknowledgement of a packet that was not sent. A link with 32,768 packets unacknowledged is dead:
+//! 16 bits could no longer tell which one is meant.
+
+use crate::base::Instant;
+use crate::base::limits::{REPLAY_WINDOW, SENT_RING};
+use crate::wire::header::counter_near;
+use std::time::Duration;
+
+const WORDS: usize = (REPLAY_WINDOW / 64) as usize;
+/// Packets that one header confirms besides the newest.
+const ACK_BITS: u64 = 32;
+/// Loss is counted over this long.
+const LOSS_WINDOW: Duration = Duration::from_secs(1);
+
+/// What came from the other side.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    newest: u64,
+    /// Bit `c % REPLAY_WINDOW`: counter `c` came, for the window's counters up to `newest`.
+    seen: [u64; WORDS],
+    loss: LossCount,
+}
+
+impl Incoming {
+    #[cfg(test)]
+    pub(super) fn start_at(&mut self, counter: u64) {
+        self.newest = counter;
+    }
+
+    /// Highest authenticated counter; 0 before the first.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The 64-bit counter that these low bits most likely mean.
+    pub(super) fn rebuild(&self, low: u16) -> u64 {
+        counter_near(low, self.newest)
+    }
+
+    /// Whether a packet with this counter may still be opened; read-only.
+    pub(super) fn is_fresh(&self, counter: u64) -> bool {
+        // Before the first packet `newest` is 0, and a counter below it wraps to a huge one.
+        if counter == 0 || counter > self.newest + (1 << 15) {
+            return false;
+        }
+        counter > self.newest || (self.newest - counter < REPLAY_WINDOW && !self.has(counter))
+    }
+
+    fn has(&self, counter: u64) -> bool {
+        let bit = counter % REPLAY_WINDOW;
+        self.seen[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    }
+
+    /// Notes a packet that opened.
+    pub(super) fn commit(&mut self, counter: u64, now: Instant) {
+        if counter > self.newest {
+            let ahead = counter - self.newest;
+            if ahead >= REPLAY_WINDOW {
+                self.seen = [0; WORDS];
+            } else {
+                for passed in self.newest + 1..counter {
+                    let bit = passed % REPLAY_WINDOW;
+                    self.seen[(bit / 64) as usize] &= !(1 << (bit % 64));
+                }
+            }
+            // Counters with low bits 0 are never used, so they are no gap.
+            let unused = (counter >> 16) - (self.newest >> 16);
+            self.loss.add(ahead - unused, 1, now);
+            self.newest = counter;
+        } else {
+            self.loss.add(0, 1, now);
+        }
+        let bit = counter % REPLAY_WINDOW;
+        self.seen[(bit / 64) as usize] |= 1 << (bit % 64);
+    }
+
+    /// The ack fields of the next header.
+    pub(super) fn ack(&self) -> (u16, u32) {
+        if self.newest == 0 {
+            return (0, u32::MAX);
+        }
+        // The 64 counters before the newest, the nearest in the top bit: two neighbouring words of the ring.
+        let last = ((self.newest - 1) % REPLAY_WINDOW) as usize;
+        let (word, bit) = (last / 64, last % 64);
+        let mut window = self.seen[word] << (63 - bit);
+        if bit < 63 {
+            window |= self.seen[(word + WORDS - 1) % WORDS] >> (bit + 1);
+        }
+        let mut bits = window.reverse_bits() as u32;
+        // What lies before the first counter, or was never used, is no gap: all ones take no bytes.
+        if self.newest <= ACK_BITS {
+            bits |= u32::MAX << (self.newest - 1);
+        }
+        let to_unused = u64::from(self.newest as u16);
+        if (1..=ACK_BITS).contains(&to_unused) {
+            bits |= 1 << (to_unused - 1);
+        }
+        (self.newest as u16, bits)
+    }
+
+    /// Lost on the way to us, of a million, over the last one to two seconds.
+    pub(super) fn loss_ppm(&mut self, now: Instant) -> u32 {
+        self.loss.ppm(now)
+    }
+}
+
+/// Expected and arrived in this and the last window.
+#[derive(Debug, Default)]
+struct LossCount {
+    since: Instant,
+    expected: [u32; 2],
+    arrived: [u32; 2],
+}
+
+impl LossCount {
+    fn add(&mut self, expected: u64, arrived: u32, now: Instant) {
+        self.turn(now);
+        self.expected[0] = self.expected[0].saturating_add(expected.min(u64::from(u32::MAX)) as u32);
+        self.arrived[0] = self.arrived[0].saturating_add(arrived);
+    }
+
+    fn turn(&mut self, now: Instant) {
+        let passed = now.since(self.since);
+        if passed < LOSS_WINDOW {
+            return;
+        }
+        let keep = passed < 2 * LOSS_WINDOW;
+        self.expected = [0, if keep { self.expected[0] } else { 0 }];
+        self.arrived = [0, if keep { self.arrived[0] } else { 0 }];
+        self.since = now;
+    }
+
+    fn ppm(&mut self, now: Instant) -> u32 {
+        self.turn(now);
+        let expected = u64::from(self.expected[0]) + u64::from(self.expected[1]);
+        let arrived = u64::from(self.arrived[0]) + u64::from(self.arrived[1]);
+        (expected.saturating_sub(arrived) * 1_000_000).checked_div(expected).unwrap_or(0) as u32
+    }
+}
+
+/// What an acknowledgement says about one of our packets, for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    Arrived(u64),
+    Lost(u64),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fate {
+    /// Never sent, or long forgotten.
+    #[default]
+    Unknown,
+    InFlight,
+    Acked,
+    Lost,
+}
+
+/// What we sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    newest: u64,
+    newest_acked: u64,
+    /// What the newest ack said, itself in bit 0: only what it did not say is looked at again.
+    known: u64,
+    /// When the latest-sent packet that was acknowledged left.
+    latest_acked_at: Instant,
+    /// Every packet below is acknowledged, lost or forgotten.
+    settled: u64,
+    sent_at: [Instant; SENT_RING],
+    fate: [Fate; SENT_RING],
+    loss: LossCount,
+}
+
+/// The ring index of a packet that we sent.
+pub(super) fn ring_index(counter: u64) -> usize {
+    counter as usize & (SENT_RING - 1)
+}
+
+impl Outgoing {
+    pub(super) fn new() -> Self {
+        Self {
+            newest: 0,
+            newest_acked: 0,
+            known: 0,
+            latest_acked_at: Instant::ZERO,
+            settled: 1,
+            sent_at: [Instant::ZERO; SENT_RING],
+            fate: [Fate::Unknown; SENT_RING],
+            loss: LossCount::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn start_at(&mut self, counter: u64) {
+        self.newest = counter;
+        self.newest_acked = counter;
+        self.settled = counter + 1;
+    }
+
+    #[cfg(test)]
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The counter of the next packet; those with low bits 0 are skipped, since an ack of 0 means none.
+    pub(super) fn next_counter(&mut self, now: Instant) -> u64 {
+        self.newest += 1;
+        if self.newest as u16 == 0 {
+            self.fate[ring_index(self.newest)] = Fate::Unknown;
+            self.newest += 1;
+        }
+        let index = ring_index(self.newest);
+        if self.fate[index] == Fate::InFlight {
+            self.loss.add(1, 0, now);
+        }
+        self.sent_at[index] = now;
+        self.fate[index] = Fate::InFlight;
+        self.newest
+    }
+
+    /// Takes a header's ack fields: tells each packet newly known to have arrived, then each newly known to be lost.
+    /// Yields how long the newest took, when that is news.
+    pub(super) fn handle_ack(
+        &mut self,
+        ack: u16,
+        bits: u32,
+        now: Instant,
+        reordering: Duration,
+        mut tell: impl FnMut(News),
+    ) -> Option<Duration> {
+        if ack == 0 || self.newest - self.newest_acked >= 1 << 15 {
+            return None;
+        }
+        let newest = counter_near(ack, self.newest);
+        if newest == 0 || newest > self.newest {
+            return None;
+        }
+        let mut said = u64::from(bits) << 1 | 1;
+        let mut took = None;
+        if newest >= self.newest_acked {
+            let ahead = newest - self.newest_acked;
+            let known = if ahead < 64 { self.known << ahead } else { 0 };
+            self.known = said | known;
+            said &= !known;
+            if newest > self.newest_acked {
+                self.newest_acked = newest;
+                took = Some(now.since(self.sent_at[ring_index(newest)]));
+            }
+        }
+        while said != 0 {
+            let back = u64::from(said.trailing_zeros());
+            said &= said - 1;
+            let Some(counter) = newest.checked_sub(back).filter(|&counter| counter > 0) else {
+                break;
+            };
+            if self.note_arrival(counter, now) {
+                tell(News::Arrived(counter));
+            }
+        }
+        self.settle(now, reordering, &mut tell);
+        took
+    }
+
+    fn note_arrival(&mut self, counter: u64, now: Instant) -> bool {
+        if counter + SENT_RING as u64 <= self.newest || counter as u16 == 0 {
+            return false;
+        }
+        let index = ring_index(counter);
+        match self.fate[index] {
+            Fate::InFlight => self.loss.add(1, 1, now),
+            // It was late, not lost.
+            Fate::Lost => self.loss.add(0, 1, now),
+            Fate::Acked | Fate::Unknown => return false,
+        }
+        self.fate[index] = Fate::Acked;
+        self.latest_acked_at = self.latest_acked_at.max(self.sent_at[index]);
+        true
+    }
+
+    fn settle(&mut self, now: Instant, reordering: Duration, tell: &mut impl FnMut(News)) {
+        self.settled = self.settled.max((self.newest + 1).saturating_sub(SENT_RING as u64)).max(1);
+        let mut all_settled = true;
+        for counter in self.settled..=self.newest {
+            let index = ring_index(counter);
+            if self.fate[index] == Fate::InFlight {
+                if self.sent_at[index] + reordering > self.latest_acked_at {
+                    // Those after it were sent later still.
+                    break;
+                }
+                self.fate[index] = Fate::Lost;
+                self.loss.add(1, 0, now);
+                tell(News::Lost(counter));
+            }
+            if all_settled {
+                self.settled = counter + 1;
+            }
+            all_settled &= self.fate[index] != Fate::InFlight;
+        }
+    }
+
+    /// Lost on the way to the other side, of a million, over the last one to two seconds.
+    pub(super) fn loss_ppm(&mut self, now: Instant) -> u32 {
+        self.loss.ppm(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Rng;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_replay_window_agrees_with_a_set_of_all_counters() {
+        for start in [1, 65_000, 1 << 33] {
+            let mut rng = Rng::new(start);
+            let mut incoming = Incoming { newest: start, ..Incoming::default() };
+            let mut came = BTreeSet::from([start]);
+            incoming.commit(start, Instant::ZERO);
+            for _ in 0..20_000 {
+                let newest = incoming.newest();
+                let counter = (newest + rng.below(12)).saturating_sub(rng.below(1200)).max(start);
+                let fresh = newest.saturating_sub(counter) < REPLAY_WINDOW && !came.contains(&counter);
+                assert_eq!(incoming.is_fresh(counter), fresh, "{counter} of {newest}");
+                if fresh && counter as u16 != 0 {
+                    incoming.commit(counter, Instant::ZERO);
+                    came.insert(counter);
+                }
+                let (ack, bits) = incoming.ack();
+                assert_eq!(ack, incoming.newest() as u16);
+                for i in 0..32 {
+                    let Some(before) = (incoming.newest() - 1).checked_sub(i).filter(|&c| c >= start) else {
+                        break;
+                    };
+                    assert_eq!(bits >> i & 1 == 1, before as u16 == 0 || came.contains(&before));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_ack_of_what_was_never_sent_changes_nothing() {
+        let mut outgoing = Outgoing::new();
+        for _ in 0..5 {
+            outgoing.next_counter(Instant::ZERO);
+        }
+        for ack in (6..=u16::MAX).chain([0]) {
+            let heard = |_| panic!("ack {ack} was believed");
+            outgoing.handle_ack(ack, u32::MAX, Instant::ZERO, Duration::ZERO, heard);
+        }
+        let mut told = Vec::new();
+        outgoing.handle_ack(5, 0b1000, Instant::ZERO, Duration::from_millis(1), |news| told.push(news));
+        assert_eq!(told, [News::Arrived(5), News::Arrived(1)]);
+    }
+
+    #[test]
+    fn a_packet_is_lost_when_one_sent_clearly_later_arrived_and_only_once() {
+        let mut outgoing = Outgoing::new();
+        for i in 0..5 {
+            outgoing.next_counter(Instant::from_millis(i * 5));
+        }
+        let now = Instant::from_millis(100);
+        let mut told = Vec::new();
+        outgoing.handle_ack(3, 0, now, Duration::from_millis(6), |news| told.push(news));
+        assert_eq!(told, [News::Arrived(3), News::Lost(1)]);
+        told.clear();
+        outgoing.handle_ack(5, 0, now, Duration::from_millis(6), |news| told.push(news));
+        assert_eq!(told, [News::Arrived(5), News::Lost(2)], "4 left only 5 ms before 5");
+        told.clear();
+        outgoing.handle_ack(5, 0b1111, now, Duration::from_millis(6), |news| told.push(news));
+        assert_eq!(told, [News::Arrived(4), News::Arrived(2), News::Arrived(1)]);
+        assert_eq!(outgoing.loss_ppm(now), 0, "late is not lost");
+    }
+}

@@ -1,0 +1,275 @@
+//! Reliable ordered streams: exactly once, in order within a stream, no stream waits for another.
+//!
+//! Small messages ride in every packet until acknowledged; larger ones go once, and again when their packet is known to be
+//! lost or the resend timeout passed. Each message remembers which packets of the sent ring carried it, so an
+//! acknowledgement needs no record per packet. Fed by: messages to send, packets acknowledged and lost, message sections.
+//! Yields: sections, messages in order, vectors to give back. Never: holds more than the window, at either end.
+
+use super::ack::ring_index;
+use super::{Received, STREAMS};
+use crate::base::Instant;
+use crate::base::limits::{RELIABLE_WINDOW, SENT_RING};
+use crate::wire::message::{Delivery, emit_reliable, section_size};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A message up to this size rides in every packet.
+const SMALL: usize = 64;
+/// So many ride at once, the oldest ones; further ones are sent like large ones.
+const RIDERS: usize = 16;
+/// The first repeats of a small message come this fast: a lost packet then costs no more than a frame or two.
+const RIDE_EVERY: Duration = Duration::from_millis(20);
+const RIDE_REPEATS: u8 = 2;
+/// A message that does not get through is repeated at most this slowly.
+const SLOWEST_RESEND: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+struct Message {
+    stream: u8,
+    seq: u16,
+    acked: bool,
+    /// Not in a packet yet, or its packet is lost.
+    due: bool,
+    sends: u8,
+    last_packet: u64,
+    last_sent: Instant,
+    /// Bit `i`: the packet at ring index `i` carried it.
+    carried: [u64; SENT_RING / 64],
+    data: Vec<u8>,
+}
+
+impl Message {
+    fn resend_at(&self, timeout: Duration) -> Instant {
+        if self.due {
+            return Instant::ZERO;
+        }
+        if self.data.len() <= SMALL && self.sends <= RIDE_REPEATS {
+            return self.last_sent + RIDE_EVERY;
+        }
+        let doublings = u32::from(self.sends.saturating_sub(RIDE_REPEATS + 1)).min(5);
+        self.last_sent + (timeout * (1 << doublings)).min(SLOWEST_RESEND)
+    }
+}
+
+/// The sending side of all streams of one peer.
+#[derive(Debug, Default)]
+pub(super) struct Sender {
+    next_seq: [u16; STREAMS],
+    /// In order of sending; a message stays until all earlier ones of its stream are acknowledged, which bounds what the
+    /// receiver may have to hold back.
+    queue: Vec<Message>,
+    resend_at: Option<Instant>,
+    resent: u64,
+}
+
+impl Sender {
+    #[cfg(test)]
+    pub(super) fn start_at(&mut self, seq: u16) {
+        self.next_seq = [seq; STREAMS];
+    }
+
+    /// Queues a message, or gives it back when the window is full.
+    pub(super) fn push(&mut self, stream: u8, data: Vec<u8>) -> Result<(), Vec<u8>> {
+        let Some(next) = self.next_seq.get_mut(usize::from(stream)) else {
+            return Err(data);
+        };
+        if self.queue.len() >= RELIABLE_WINDOW {
+            return Err(data);
+        }
+        let seq = *next;
+        *next = next.wrapping_add(1);
+        self.queue.push(Message {
+            stream,
+            seq,
+            acked: false,
+            due: true,
+            sends: 0,
+            last_packet: 0,
+            last_sent: Instant::ZERO,
+            carried: [0; SENT_RING / 64],
+            data,
+        });
+        self.resend_at = Some(Instant::ZERO);
+        Ok(())
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Messages that wait for their acknowledgement.
+    pub(super) fn waiting(&self) -> u32 {
+        self.queue.iter().filter(|message| !message.acked).count() as u32
+    }
+
+    pub(super) fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    /// Writes what is due and then what rides along, as `room` allows. Says whether anything due found no room.
+    pub(super) fn write(
+        &mut self,
+        packet: u64,
+        mut room: usize,
+        now: Instant,
+        timeout: Duration,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if self.queue.is_empty() {
+            return false;
+        }
+        let index = ring_index(packet);
+        let (word, bit) = (index / 64, 1 << (index % 64));
+        for message in &mut self.queue {
+            message.carried[word] &= !bit;
+        }
+        let mut starved = false;
+        for riding in [false, true] {
+            let mut riders = 0;
+            for message in self.queue.iter_mut().filter(|message| !message.acked) {
+                let in_it = message.carried[word] & bit != 0;
+                if riding {
+                    if message.data.len() > SMALL {
+                        continue;
+                    }
+                    riders += 1;
+                    if riders > RIDERS {
+                        break;
+                    }
+                    if in_it {
+                        continue;
+                    }
+                } else if message.resend_at(timeout) > now {
+                    continue;
+                }
+                let size = section_size(message.data.len(), true);
+                if size > room {
+                    starved |= !riding;
+                    continue;
+                }
+                room -= size;
+                emit_reliable(out, message.stream, message.seq, &message.data);
+                self.resent += u64::from(message.sends > 0);
+                message.carried[word] |= bit;
+                message.due = false;
+                message.sends = message.sends.saturating_add(1);
+                message.last_packet = packet;
+                message.last_sent = now;
+            }
+        }
+        self.schedule(timeout);
+        starved
+    }
+
+    /// A packet of ours arrived.
+    pub(super) fn handle_acked(&mut self, packet: u64, released: &mut Vec<Vec<u8>>) {
+        let index = ring_index(packet);
+        for message in self.queue.iter_mut().filter(|message| !message.acked) {
+            if message.carried[index / 64] >> (index % 64) & 1 == 1 {
+                message.acked = true;
+                released.push(std::mem::take(&mut message.data));
+            }
+        }
+    }
+
+    /// A packet of ours is lost.
+    pub(super) fn handle_lost(&mut self, packet: u64) {
+        for message in &mut self.queue {
+            message.due |= message.last_packet == packet && !message.acked;
+        }
+    }
+
+    /// Call after a batch of `handle_acked` and `handle_lost`.
+    pub(super) fn settle(&mut self, timeout: Duration) {
+        if self.queue.is_empty() {
+            return;
+        }
+        let mut waiting = 0_u16;
+        self.queue.retain(|message| {
+            waiting |= u16::from(!message.acked) << message.stream;
+            waiting >> message.stream & 1 == 1
+        });
+        self.schedule(timeout);
+    }
+
+    fn schedule(&mut self, timeout: Duration) {
+        let open = self.queue.iter().filter(|message| !message.acked);
+        self.resend_at = open.map(|message| message.resend_at(timeout)).min();
+    }
+
+    /// When a message wants a packet.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.resend_at
+    }
+}
+
+/// What became of a message section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is delivered, or kept until its turn.
+    New,
+    /// It came before.
+    Repeated,
+    /// No honest sender writes it.
+    Refused,
+}
+
+/// The receiving side of all streams of one peer.
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    expected: [u16; STREAMS],
+    /// Messages that came before an earlier one of their stream.
+    early: Vec<(u8, u16, Vec<u8>)>,
+}
+
+impl Receiver {
+    #[cfg(test)]
+    pub(super) fn start_at(&mut self, seq: u16) {
+        self.expected = [seq; STREAMS];
+    }
+
+    /// Takes one message; whatever is now in order goes to `inbox`.
+    pub(super) fn handle(
+        &mut self,
+        stream: u8,
+        seq: u16,
+        data: &[u8],
+        pool: &mut Vec<Vec<u8>>,
+        inbox: &mut VecDeque<Received>,
+    ) -> Taken {
+        let Some(expected) = self.expected.get_mut(usize::from(stream)) else {
+            return Taken::Refused;
+        };
+        let ahead = seq.wrapping_sub(*expected);
+        if ahead >= 1 << 15 {
+            return Taken::Repeated;
+        }
+        if usize::from(ahead) >= RELIABLE_WINDOW {
+            return Taken::Refused;
+        }
+        let copy = |pool: &mut Vec<Vec<u8>>| {
+            let mut copy = pool.pop().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(data);
+            copy
+        };
+        if ahead > 0 {
+            if self.early.iter().any(|early| early.0 == stream && early.1 == seq) {
+                return Taken::Repeated;
+            }
+            if self.early.len() >= RELIABLE_WINDOW {
+                return Taken::Refused;
+            }
+            self.early.push((stream, seq, copy(pool)));
+            return Taken::New;
+        }
+        *expected = expected.wrapping_add(1);
+        inbox.push_back(Received { stream, delivery: Delivery::Reliable, data: copy(pool) });
+        while let Some(next) = self.early.iter().position(|early| early.0 == stream && early.1 == *expected) {
+            let (_, _, data) = self.early.swap_remove(next);
+            *expected = expected.wrapping_add(1);
+            inbox.push_back(Received { stream, delivery: Delivery::Reliable, data });
+        }
+        Taken::New
+    }
+}
