@@ -95,19 +95,21 @@ impl CutCore {
         }
     }
 
-    /// Whom this member suspects; `expired` is enough where there is nobody else to ask.
+    /// Whom this member suspects; `expired` is enough where there is nobody else to ask. Says whether that is new.
     pub fn handle_own_suspects(
         &mut self,
         suspects: PeerSet,
         expired: PeerSet,
         ends: Ends<'_>,
-    ) {
+    ) -> bool {
         let own = if self.members.len() == 2 { expired } else { suspects };
         if self.suspected_by[self.us.index()] != own || self.expired != expired {
             self.suspected_by[self.us.index()] = own;
             self.expired = expired;
             self.judge(ends);
+            return true;
         }
+        false
     }
 
     /// Whether more than half of the other members that can still be heard suspect `peer`.

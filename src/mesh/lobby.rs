@@ -375,6 +375,11 @@ impl Lobby {
         }
     }
 
+    /// Whether [`Lobby::advance`] may draw the match's seed.
+    pub fn wants_random(&self) -> bool {
+        self.start_wanted.is_some() && self.phase == Phase::Gathering
+    }
+
     /// Moves the barrier on as far as it can go; `mesh_now` is read only when it is passed.
     pub fn advance(&mut self, mesh_now: Instant, random: u64) {
         let Some(us) = self.us else { return };

@@ -3,9 +3,35 @@
 //! Fed by: commands of the bridge, datagrams and time. Yields: datagrams to send and the time of the next call;
 //! news go through the bridge. Never: reads a clock, touches a socket, or knows which driver runs it.
 
-use crate::base::{Addr, Entropy, Instant};
-use crate::bridge::NodePort;
-use crate::config::ValidMeshConfig;
+mod commands;
+mod link;
+mod play;
+mod receive;
+mod send;
+mod settle;
+mod transmit;
+
+use crate::base::limits::MAX_PEERS;
+use crate::base::{Addr, Entropy, Instant, PeerIndex};
+use crate::bridge::{MeshNews, NewsPort, NodePort, Refused};
+use crate::channel::handshake::{Handshakes, Identity};
+use crate::config::{SessionSettings, ValidMeshConfig};
+use crate::mesh::clock::MeshClock;
+use crate::mesh::liveness::{Limits, Liveness};
+use crate::mesh::lobby::Lobby;
+use crate::wire::control;
+use crate::wire::header::{Kind, NO_SENDER};
+use link::Link;
+use play::Play;
+use send::BlockCache;
+use std::collections::VecDeque;
+use std::time::Duration;
+use transmit::TransmitQueue;
+
+/// Stats are told this often.
+const STATS_EVERY: Duration = Duration::from_millis(100);
+/// News that wait because the game does not poll; beyond, the oldest are dropped with a log line.
+const MAX_BACKLOG: usize = 4096;
 
 /// What the driver must do next; drain until `Wait`.
 #[derive(Debug)]
@@ -28,28 +54,207 @@ pub enum Output<'a> {
     Finished,
 }
 
+/// A guest's channel before it has an index: where it is, and whose.
+#[derive(Debug)]
+struct Joining {
+    link: Link,
+    introducer: control::Identity,
+}
+
+impl std::ops::Deref for Joining {
+    type Target = Link;
+    fn deref(&self) -> &Link {
+        &self.link
+    }
+}
+
+impl std::ops::DerefMut for Joining {
+    fn deref_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
 /// The network half of one mesh.
-pub struct Node {}
+pub struct Node {
+    config: ValidMeshConfig,
+    port: NodePort,
+    entropy: Box<dyn Entropy>,
+    handshakes: Handshakes,
+    lobby: Lobby,
+    clock: MeshClock,
+    coordinator: Option<PeerIndex>,
+    liveness: Liveness,
+    links: [Option<Link>; MAX_PEERS],
+    joining: Option<Joining>,
+    session: Option<(SessionSettings, NewsPort)>,
+    play: Option<Play>,
+    codec: control::Codec,
+    transmits: TransmitQueue,
+    backlog: VecDeque<MeshNews>,
+    stats_at: Option<Instant>,
+    totals: [(u64, u64); MAX_PEERS],
+    finish_at: Option<Instant>,
+    is_finished: bool,
+    dropped_unknown: u64,
+    dropped_unpolled: u64,
+    dropped_malformed: u64,
+    /// Reused for every packet: the node's sections, the inputs section, the packet itself, the shared block.
+    sections: Vec<u8>,
+    inputs: Vec<u8>,
+    packet: Vec<u8>,
+    block: BlockCache,
+}
 
 impl Node {
     /// A node that is in no room yet.
-    pub fn new(_config: ValidMeshConfig, _port: NodePort, _entropy: Box<dyn Entropy>, _now: Instant) -> Self {
-        todo!()
+    pub fn new(config: ValidMeshConfig, port: NodePort, mut entropy: Box<dyn Entropy>, _now: Instant) -> Self {
+        let identity = Identity::generate(entropy.as_mut());
+        let limits =
+            Limits { suspect: config.suspect, expire: config.cut_after, forget: config.forget_after };
+        Self {
+            lobby: Lobby::new(identity.public(), config.max_peers),
+            handshakes: Handshakes::new(
+                identity,
+                config.game_id,
+                config.build_id,
+                config.unix_time_s,
+                config.max_datagram,
+            ),
+            clock: MeshClock::new(),
+            coordinator: None,
+            liveness: Liveness::new(limits),
+            links: [const { None }; MAX_PEERS],
+            joining: None,
+            session: None,
+            play: None,
+            codec: control::Codec::default(),
+            transmits: TransmitQueue::default(),
+            backlog: VecDeque::new(),
+            stats_at: None,
+            totals: [(0, 0); MAX_PEERS],
+            finish_at: None,
+            is_finished: false,
+            dropped_unknown: 0,
+            dropped_unpolled: 0,
+            dropped_malformed: 0,
+            sections: Vec::with_capacity(config.max_datagram),
+            inputs: Vec::with_capacity(config.max_datagram),
+            packet: Vec::with_capacity(config.max_datagram),
+            block: BlockCache::default(),
+            config,
+            port,
+            entropy,
+        }
     }
-    /// Takes what the game half queued.
-    pub fn handle_commands(&mut self, _now: Instant) {
-        todo!()
-    }
+
     /// A datagram came; `bytes` are opened in place.
-    pub fn handle_datagram(&mut self, _from: Addr, _bytes: &mut [u8], _now: Instant) {
-        todo!()
+    pub fn handle_datagram(&mut self, from: Addr, bytes: &mut [u8], now: Instant) {
+        match bytes.first().and_then(|first| Kind::of(*first)) {
+            Some(Kind::Data) => self.route(from, bytes, now),
+            Some(Kind::Handshake) => {
+                self.handshakes.handle_datagram(from, bytes, now, self.entropy.as_mut());
+                self.settle(now);
+            }
+            Some(Kind::Relay | Kind::Replication) | None => self.dropped_unknown += 1,
+        }
     }
+
+    /// Finds the link that a data packet is for: by the sender's index, or by address while it has none.
+    fn route(&mut self, from: Addr, bytes: &mut [u8], now: Instant) {
+        let sender = bytes.get(1).copied().unwrap_or(NO_SENDER);
+        let peer = if sender == NO_SENDER {
+            PeerIndex::all().find(|p| self.links[p.index()].as_ref().is_some_and(|link| link.addr == from))
+        } else {
+            PeerIndex::new(sender)
+        };
+        if let Some(peer) = peer.filter(|p| self.links[p.index()].is_some()) {
+            if self.receive(peer, bytes, now) {
+                self.handle_heard(peer, now);
+            }
+        } else if let Some(joining) = self.joining.as_mut().filter(|joining| joining.addr == from) {
+            if joining.channel.handle_packet(bytes, now, &mut |_| {}).is_ok() {
+                self.settle_joining(now);
+            }
+        } else {
+            self.dropped_unknown += 1;
+        }
+        self.settle(now);
+    }
+
     /// Fires every deadline that is due at `now`.
-    pub fn handle_timeout(&mut self, _now: Instant) {
-        todo!()
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.handshakes.handle_timeout(now, self.entropy.as_mut());
+        self.liveness.handle_timeout(now);
+        if self.stats_at.is_some_and(|at| at <= now) {
+            self.stats_at = Some(now + STATS_EVERY);
+            self.tell_stats(now);
+        }
+        self.settle(now);
+        self.write_due(now);
+        if self.finish_at.is_some_and(|at| at <= now) {
+            self.is_finished = true;
+        }
     }
+
     /// The next output. `Wait` or `Finished` ends the drain.
     pub fn poll_output(&mut self) -> Output<'_> {
-        todo!()
+        let (until, reason) = self.deadline();
+        match self.transmits.pop() {
+            Some((to, bytes)) => Output::Transmit { to, bytes },
+            None if self.is_finished => Output::Finished,
+            None => Output::Wait { until, reason },
+        }
+    }
+
+    /// When `handle_timeout` must next be called, and for whom.
+    fn deadline(&self) -> (Option<Instant>, &'static str) {
+        let mut earliest: (Option<Instant>, &'static str) = (None, "idle");
+        let mut consider = |at: Option<Instant>, reason| {
+            if let Some(at) = at
+                && earliest.0.is_none_or(|before| at < before)
+            {
+                earliest = (Some(at), reason);
+            }
+        };
+        for link in self.links.iter().flatten() {
+            consider(link.due_at(), "link");
+        }
+        consider(self.joining.as_ref().and_then(|joining| joining.due_at()), "joining");
+        consider(self.handshakes.poll_timeout(), "handshake");
+        consider(self.liveness.poll_timeout(), "liveness");
+        consider(self.stats_at, "stats");
+        consider(self.finish_at, "goodbye");
+        earliest
+    }
+
+    /// Tells the mesh handle; waits in order while the game does not poll.
+    fn tell(&mut self, news: MeshNews) {
+        if self.backlog.is_empty() {
+            match self.port.tell(news) {
+                Ok(()) | Err(Refused::Closed(_)) => return,
+                Err(Refused::Full(news)) => self.backlog.push_back(news),
+            }
+        } else {
+            self.backlog.push_back(news);
+        }
+        if self.backlog.len() > MAX_BACKLOG {
+            log::error!("the game does not poll its mesh: an event was dropped");
+            self.backlog.pop_front();
+        }
+    }
+
+    fn tell_backlog(&mut self) {
+        while let Some(news) = self.backlog.pop_front() {
+            if let Err(Refused::Full(news)) = self.port.tell(news) {
+                self.backlog.push_front(news);
+                return;
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("us", &self.lobby.us()).field("members", &self.lobby.members()).finish_non_exhaustive()
     }
 }

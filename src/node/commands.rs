@@ -1,0 +1,195 @@
+//! Takes what the game half queued.
+//!
+//! Fed by: the bridge. Yields: changed cores, messages on links, inputs in the log; then settles.
+//! Never: answers; refusals that the game must see come back as news.
+
+use super::link::Link;
+use super::{Node, Play, STATS_EVERY};
+use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
+use crate::bridge::{Command, Delivery, NewsPort};
+use crate::channel::handshake::Room;
+use crate::config::{RoomKey, SessionSettings};
+use crate::mesh::input_log::Pushed;
+use crate::wire::control::Control;
+use std::time::Duration;
+
+/// After a goodbye the node lives on so long, to repeat it.
+const LINGER: Duration = Duration::from_millis(300);
+
+impl Node {
+    /// Takes what the game half queued.
+    pub fn handle_commands(&mut self, now: Instant) {
+        if !self.backlog.is_empty() {
+            self.tell_backlog();
+        }
+        let mut flush = None;
+        loop {
+            match self.port.next_command() {
+                Ok(Command::Flush { current }) => flush = Some(current),
+                Ok(command) => self.handle_command(command, now),
+                Err(is_closed) => {
+                    if is_closed {
+                        self.leave(now);
+                    }
+                    break;
+                }
+            }
+        }
+        if let Some(play) = self.play.as_mut() {
+            play.handover_waits = true;
+        }
+        if let Some(current) = flush {
+            self.flush(current, now);
+        }
+        self.settle(now);
+        self.write_due(now);
+    }
+
+    fn handle_command(&mut self, command: Command, now: Instant) {
+        match command {
+            Command::Host => self.host(now),
+            Command::Join { address, room } => self.join(address, room, now),
+            Command::SetReady { local_slots } => self.lobby.set_ready(local_slots),
+            Command::Start { countdown_ms } => {
+                self.lobby.want_start(Duration::from_millis(u64::from(countdown_ms)));
+            }
+            Command::Leave => self.leave(now),
+            Command::Send { to, stream, delivery, data } => self.send_message(to, stream, delivery, data, now),
+            Command::OpenSession { settings, port } => self.open_session(settings, port),
+            Command::CloseSession => self.close_session(now),
+            Command::Input { slot, frame, input } => self.take_local_input(slot, frame, &input),
+            // Coalesced by the caller; alone it means the same.
+            Command::Flush { current } => self.flush(current, now),
+            Command::Checksum { frame, value } => self.send_checksum(frame, value, now),
+        }
+    }
+
+    fn host(&mut self, now: Instant) {
+        if self.lobby.us().is_some() || self.joining.is_some() {
+            log::warn!("host: already in a room");
+            return;
+        }
+        let room = Room::create(self.entropy.as_mut());
+        self.handshakes.set_room(room);
+        self.lobby.host();
+        self.stats_at = Some(now + STATS_EVERY);
+    }
+
+    fn join(&mut self, address: Addr, room: RoomKey, now: Instant) {
+        if self.lobby.us().is_some() || self.joining.is_some() {
+            log::warn!("join: already in a room");
+            return;
+        }
+        self.handshakes.set_room(Room::from_key(room));
+        self.handshakes.start_join(address, now, self.entropy.as_mut());
+        self.stats_at = Some(now + STATS_EVERY);
+    }
+
+    fn leave(&mut self, now: Instant) {
+        if self.finish_at.is_some() {
+            return;
+        }
+        self.finish_at = Some(now + LINGER);
+        for peer in PeerIndex::all() {
+            self.send_control(peer, &Control::Bye, now);
+        }
+        if self.links.iter().all(Option::is_none) {
+            self.is_finished = true;
+        }
+    }
+
+    fn open_session(&mut self, settings: SessionSettings, port: NewsPort) {
+        self.lobby.set_settings(settings.digest());
+        self.session = Some((settings, port));
+    }
+
+    /// Without its session a member plays no more: the others cut its slots at once instead of waiting for them.
+    fn close_session(&mut self, now: Instant) {
+        self.session = None;
+        if self.play.take().is_some() {
+            for peer in PeerIndex::all() {
+                self.send_control(peer, &Control::Bye, now);
+            }
+        } else {
+            self.lobby.set_settings(0);
+        }
+    }
+
+    fn take_local_input(&mut self, slot: Slot, frame: Frame, input: &Input) {
+        let Some(play) = self.play.as_mut().filter(|play| play.local.contains(slot)) else { return };
+        match play.log.push(slot, frame, input) {
+            Pushed::Stored | Pushed::Ignored => {}
+            Pushed::Gap | Pushed::TooFar => log::error!("local input of slot {slot} for frame {frame} does not follow"),
+        }
+        play.log.mark_local(slot);
+    }
+
+    fn send_checksum(&mut self, frame: Frame, value: u64, now: Instant) {
+        let Some(play) = &self.play else { return };
+        for peer in play.cut.members().without(play.us) {
+            self.send_control(peer, &Control::Checksum { frame: frame.0, value }, now);
+        }
+    }
+
+    /// Sends a control message to a member.
+    pub(super) fn send_control(&mut self, peer: PeerIndex, control: &Control, now: Instant) {
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let mut data = link.channel.poll_released().unwrap_or_default();
+        data.clear();
+        self.codec.encode(control, &mut data);
+        link.send(0, Delivery::Reliable, data, now);
+    }
+
+    fn send_message(&mut self, to: Option<PeerIndex>, stream: u8, delivery: Delivery, data: Vec<u8>, now: Instant) {
+        let reliable = delivery == Delivery::Reliable;
+        let targets = match to {
+            Some(peer) => [peer].into_iter().collect(),
+            None => self.lobby.members(),
+        };
+        let mut sent = 0;
+        for peer in targets {
+            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            let mut copy = link.channel.poll_released().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(&data);
+            link.send(stream + 1, delivery, copy, now);
+            link.credit += u32::from(reliable);
+            sent += 1;
+        }
+        self.port.recycle(data);
+        if reliable {
+            // One was taken when the message was accepted; every further target takes one more.
+            if sent == 0 {
+                self.port.credit().release(1);
+            } else {
+                self.port.credit().add(sent - 1);
+            }
+        }
+    }
+
+    /// A link that is no more holds no credit.
+    pub(super) fn drop_link(&mut self, peer: PeerIndex) {
+        if let Some(link) = self.links[peer.index()].take() {
+            self.port.credit().release(link.credit);
+        }
+        self.liveness.remove(peer);
+        self.handshakes.remove_member(peer);
+    }
+
+    /// A new link to a member.
+    pub(super) fn set_link(&mut self, peer: PeerIndex, link: Link, now: Instant) {
+        if let Some(old) = self.links[peer.index()].take() {
+            self.port.credit().release(old.credit);
+        }
+        self.links[peer.index()] = Some(link);
+        self.liveness.add(peer, now);
+    }
+
+    /// Whether a session is open, and with which settings.
+    pub(super) fn open_play(&mut self, start: crate::mesh::lobby::Start, us: PeerIndex, now: Instant) {
+        let Some((settings, port)) = &self.session else { return };
+        let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), now);
+        self.block = super::BlockCache::default();
+        self.play = Some(play);
+    }
+}

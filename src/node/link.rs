@@ -1,0 +1,163 @@
+//! One link: the channel to a member, where it is, and how far each side holds the other's stream.
+//!
+//! Fed by: the node. Yields: when a packet is due. Never: knows other links.
+
+use crate::base::limits::{HEARTBEAT, LOG_FRAMES};
+use crate::base::{Addr, Frame, Instant};
+use crate::bridge::Delivery;
+use crate::channel::{Channel, Received};
+use crate::wire::agreement::SlotEnds;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A packet goes at least this often while survivors agree on a leaver: its sections are repeated, not acknowledged.
+const AGREEMENT_EVERY: Duration = Duration::from_millis(15);
+/// A NEED holds so long after the packet that carried it.
+const NEED_HOLDS: Duration = Duration::from_millis(200);
+/// A peer that is out is told so at most this often.
+const TELL_GONE_EVERY: Duration = Duration::from_millis(100);
+
+/// What a packet on this link is sent for, so that its pace fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Nothing but heartbeats and what the channel asks for.
+    Heartbeat,
+    /// Survivors agree on something.
+    Agreement,
+    /// The peer is out: it is only told so, when it sends.
+    Gone,
+}
+
+/// A message of the application that found the channel's window full.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) stream: u8,
+    pub(super) delivery: Delivery,
+    pub(super) data: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) channel: Channel,
+    pub(super) addr: Addr,
+    /// End of our stream that the peer holds.
+    pub(super) acked: Frame,
+    /// Ends of our stream in the last packets: a packet carries what the last four newly carried.
+    recent_ends: [Frame; 3],
+    /// Packets that still repeat the newest input change.
+    pub(super) repeats: u8,
+    /// The peer's game thread does not call in.
+    pub(super) asleep_since: Option<Instant>,
+    pub(super) asleep_told: bool,
+    pub(super) said_bye: bool,
+    /// A handshake of ours still repeats its last message until this link is heard.
+    pub(super) confirmed: bool,
+    needs: SlotEnds,
+    needs_until: Instant,
+    /// Control and application messages that wait for room in the channel.
+    pub(super) outbox: VecDeque<Waiting>,
+    /// Messages that the game has not polled for.
+    pub(super) held: VecDeque<Received>,
+    /// Reliable messages of the application on this link that hold credit.
+    pub(super) credit: u32,
+    pub(super) wanted_at: Option<Instant>,
+    pub(super) pace: Pace,
+    gone_told_at: Instant,
+}
+
+impl Link {
+    pub(super) fn new(channel: Channel, addr: Addr) -> Self {
+        Self {
+            channel,
+            addr,
+            acked: Frame::ZERO,
+            recent_ends: [Frame::ZERO; 3],
+            repeats: 0,
+            asleep_since: None,
+            asleep_told: false,
+            said_bye: false,
+            confirmed: false,
+            needs: SlotEnds::default(),
+            needs_until: Instant::ZERO,
+            outbox: VecDeque::new(),
+            held: VecDeque::new(),
+            credit: 0,
+            wanted_at: None,
+            pace: Pace::Heartbeat,
+            gone_told_at: Instant::ZERO,
+        }
+    }
+
+    /// When the next packet is due.
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        let every = match self.pace {
+            Pace::Heartbeat => HEARTBEAT,
+            Pace::Agreement => AGREEMENT_EVERY,
+            Pace::Gone => return self.wanted_at.map(|at| at.max(self.gone_told_at + TELL_GONE_EVERY)),
+        };
+        let regular = self.channel.last_sent() + every;
+        let asked = self.channel.poll_timeout().unwrap_or(regular);
+        Some(regular.min(asked).min(self.wanted_at.unwrap_or(regular)))
+    }
+
+    /// Asks for a packet at once.
+    pub(super) fn want(&mut self, now: Instant) {
+        self.wanted_at = Some(now);
+    }
+
+    /// The first frame of our stream that the next packet repeats: the newest four, what the last packets newly carried, or,
+    /// when the acknowledgement is later than a round trip and two frames, everything unacknowledged.
+    pub(super) fn first_to_send(&self, end: Frame, period: Duration) -> Frame {
+        // A peer that hears us only through others acknowledges nothing; what the log no longer holds is theirs to fill.
+        let acked = self.acked.max(end - LOG_FRAMES);
+        let unacked = end - acked;
+        let rtt_frames = self.channel.rtt().as_micros().div_ceil(period.as_micros().max(1)) as i32;
+        if unacked > rtt_frames + 3 {
+            return acked;
+        }
+        (end - 4).min(self.recent_ends[0]).max(acked)
+    }
+
+    /// A packet with our stream up to `end` was written.
+    pub(super) fn note_sent(&mut self, end: Frame, now: Instant) {
+        self.recent_ends.rotate_left(1);
+        self.recent_ends[2] = end;
+        self.wanted_at = None;
+        if self.pace == Pace::Gone {
+            self.gone_told_at = now;
+        }
+    }
+
+    /// The peer asked for inputs of others.
+    pub(super) fn note_needs(&mut self, needs: SlotEnds, now: Instant) {
+        self.needs = needs;
+        self.needs_until = now + NEED_HOLDS;
+    }
+
+    /// What the peer still asks for.
+    pub(super) fn needs(&self, now: Instant) -> Option<&SlotEnds> {
+        (self.needs_until > now).then_some(&self.needs)
+    }
+
+    /// Queues a message; it leaves as soon as the channel's window has room, in order.
+    pub(super) fn send(&mut self, stream: u8, delivery: Delivery, data: Vec<u8>, now: Instant) {
+        if delivery == Delivery::Reliable {
+            self.outbox.push_back(Waiting { stream, delivery, data });
+            self.pump_outbox();
+        } else {
+            // Refused only when too many unreliable messages wait; the oldest were dropped by the channel already.
+            drop(self.channel.send_message(stream, delivery, data));
+        }
+        self.want(now);
+    }
+
+    /// Moves what waits into the channel while it has room.
+    pub(super) fn pump_outbox(&mut self) {
+        while let Some(Waiting { stream, delivery, data }) = self.outbox.pop_front() {
+            if let Err(data) = self.channel.send_message(stream, delivery, data) {
+                self.outbox.push_front(Waiting { stream, delivery, data });
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Takes one packet of a member apart: inputs into the log, agreement sections into the cut core.
+//!
+//! Fed by: the node's routing. Yields: changed cores; the node settles afterwards.
+//! Never: trusts an index or a count of the packet; what makes no sense is dropped and counted by the channel.
+
+use super::{Node, Play};
+use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot};
+use crate::mesh::input_log::Pushed;
+use crate::wire::ParseError;
+use crate::wire::agreement::{Commit, Cut, Have, parse_needs, parse_suspects};
+use crate::wire::inputs::{FLAG_ASLEEP, FLAG_LENGTHS, FillHead, InputsHead, block_count, parse_block};
+use crate::wire::section::{self, Section};
+
+/// What one packet said beside inputs and agreement.
+#[derive(Debug, Default)]
+struct Said {
+    suspects: PeerSet,
+    has_have: bool,
+    malformed: bool,
+}
+
+impl Node {
+    /// A packet for the link of `peer`. Says whether it was authentic.
+    pub(super) fn receive(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
+        let Some(link) = self.links[peer.index()].as_mut() else { return false };
+        let mut said = Said::default();
+        let play = &mut self.play;
+        let (acked, asleep_since) = (&mut link.acked, &mut link.asleep_since);
+        let mut needs = None;
+        let opened = link.channel.handle_packet(bytes, now, &mut |part| {
+            let Some(play) = play.as_mut() else { return };
+            let parsed = match part {
+                Section::Inputs { flags, body } => {
+                    if flags & FLAG_ASLEEP == 0 {
+                        *asleep_since = None;
+                    } else {
+                        asleep_since.get_or_insert(now);
+                    }
+                    take_inputs(play, peer, flags, body, acked)
+                }
+                Section::Node { kind: section::FILL, flags, body } => take_fill(play, flags, body),
+                Section::Node { kind: section::SUSPECT, body, .. } => {
+                    parse_suspects(body).map(|suspects| said.suspects = suspects)
+                }
+                Section::Node { kind: section::CUT, body, .. } => {
+                    Cut::parse(body).map(|cut| play.cut.handle_cut(cut, &Play::ends(&play.log)))
+                }
+                Section::Node { kind: section::HAVE, body, .. } => Have::parse(body).map(|have| {
+                    said.has_have = true;
+                    play.cut.handle_have(peer, &have);
+                }),
+                Section::Node { kind: section::COMMIT, body, .. } => {
+                    Commit::parse(body).map(|commit| play.cut.handle_commit(&commit))
+                }
+                Section::Node { kind: section::NEED, body, .. } => parse_needs(body).map(|n| needs = Some(n)),
+                Section::Node { .. } | Section::Reliable { .. } | Section::Unreliable { .. } | Section::Timing(_) => {
+                    Err(ParseError::Malformed)
+                }
+            };
+            said.malformed |= parsed.is_err();
+        });
+        if opened.is_err() {
+            return false;
+        }
+        if said.malformed {
+            self.dropped_malformed += 1;
+        }
+        if let Some(needs) = needs {
+            link.note_needs(needs, now);
+            link.want(now);
+        }
+        self.liveness.handle_packet(peer, now);
+        if let Some(play) = self.play.as_mut() {
+            if !said.has_have {
+                play.cut.handle_no_have(peer);
+            }
+            play.cut.handle_suspects(peer, said.suspects, &Play::ends(&play.log));
+            if !play.cut.members().contains(peer) {
+                play.cut.handle_gone(peer);
+                if play.cut.commit_for(peer).is_some() {
+                    link.want(now);
+                }
+            }
+        }
+        true
+    }
+}
+
+fn take_inputs(
+    play: &mut Play,
+    peer: PeerIndex,
+    flags: u8,
+    body: &[u8],
+    acked: &mut Frame,
+) -> Result<(), ParseError> {
+    let (head, block) = InputsHead::parse(body)?;
+    let slots = play.log.slots_of(peer);
+    let end = Frame::from_low16(head.end_low, play.log.common_end(slots));
+    let count = block_count(block)? as i32;
+    let first = end - count;
+    if first < Frame::ZERO {
+        return Err(ParseError::Malformed);
+    }
+    let held = end + head.ack_ahead;
+    if held > play.our_end() {
+        return Err(ParseError::Malformed);
+    }
+    *acked = (*acked).max(held);
+    let mut by_order = [Slot::default(); crate::base::limits::MAX_SLOTS];
+    let mut slot_count = 0;
+    for slot in slots {
+        by_order[slot_count] = slot;
+        slot_count += 1;
+    }
+    let lengths = flags & FLAG_LENGTHS != 0;
+    let log = &mut play.log;
+    let mut stored = false;
+    parse_block(block, slot_count, usize::from(play.settings.input_max), lengths, |k, i, input| {
+        stored |= log.push(by_order[k], first + i as i32, input) == Pushed::Stored;
+    })?;
+    play.handover_waits |= stored;
+    Ok(())
+}
+
+fn take_fill(play: &mut Play, flags: u8, body: &[u8]) -> Result<(), ParseError> {
+    let (head, block) = FillHead::parse(body)?;
+    let slot = Slot::new(head.slot).ok_or(ParseError::Malformed)?;
+    if play.local.contains(slot) || head.first < Frame::ZERO || head.first > Frame(i32::MAX / 2) {
+        return Err(ParseError::Malformed);
+    }
+    let lengths = flags & FLAG_LENGTHS != 0;
+    let log = &mut play.log;
+    let mut stored = false;
+    parse_block(block, 1, usize::from(play.settings.input_max), lengths, |_, i, input| {
+        stored |= log.push(slot, head.first + i as i32, input) == Pushed::Stored;
+    })?;
+    play.handover_waits |= stored;
+    Ok(())
+}

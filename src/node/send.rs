@@ -1,0 +1,209 @@
+//! Writes packets: which sections, how many frames, when, and to whom.
+//!
+//! Fed by: the node's state. Yields: datagrams in the transmit queue. Never: changes what was agreed or received.
+
+use super::link::Pace;
+use super::{Node, Play};
+use crate::base::limits::{MAX_FRAMES_PER_SECTION, TAG_SIZE};
+use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot};
+use crate::mesh::input_log::InputLog;
+use crate::wire::agreement::{emit_needs, emit_suspects};
+use crate::wire::inputs::{FLAG_ASLEEP, FLAG_LENGTHS, FillHead, InputsHead, emit_block, uniform};
+use crate::wire::section::{self, node_section_with};
+
+/// Room that is left to header, tag, timing and one small message beside the node's sections.
+const RESERVED: usize = 10 + TAG_SIZE + 34;
+/// Frames of another peer's slot in one packet.
+const FILL_FRAMES: i32 = 32;
+/// A packet follows so soon after the one before only if our stream moved on.
+const STALLED_EVERY_US: u64 = 8_000;
+
+/// The encoded block of our newest frames, shared by all links that need the same ones.
+#[derive(Debug, Default)]
+pub(super) struct BlockCache {
+    first: Frame,
+    end: Frame,
+    flags: u8,
+    bytes: Vec<u8>,
+}
+
+impl Node {
+    /// The game called `begin_frame`: what it handed in leaves now, by the send policy.
+    pub(super) fn flush(&mut self, current: Frame, now: Instant) {
+        let Some(play) = self.play.as_mut() else { return };
+        play.current = current;
+        play.called_at = now;
+        let end = play.our_end();
+        let before = std::mem::replace(&mut play.sent_end, end);
+        let moved = end != before;
+        let members = play.cut.members().without(play.us);
+        let oldest_ack = members
+            .into_iter()
+            .filter_map(|p| self.links[p.index()].as_ref())
+            .map(|link| link.acked)
+            .min()
+            .unwrap_or(end);
+        let every = play.sends_every_frame(oldest_ack, end);
+        let changed = play.changed_between(before, end);
+        for peer in members {
+            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            if changed {
+                link.repeats = 3;
+            }
+            let repeat = moved && link.repeats > 0;
+            link.repeats = link.repeats.saturating_sub(u8::from(moved));
+            let waited = now.0.saturating_sub(link.channel.last_sent().0) >= STALLED_EVERY_US;
+            if repeat || every && (moved || waited) {
+                self.write_to(peer, now);
+            }
+        }
+    }
+
+    /// Writes every packet that is due.
+    pub(super) fn write_due(&mut self, now: Instant) {
+        for peer in PeerIndex::all() {
+            let due = self.links[peer.index()].as_ref().and_then(|link| link.due_at());
+            if due.is_some_and(|at| at <= now) {
+                self.write_to(peer, now);
+            }
+        }
+        if let Some(joining) = self.joining.as_mut()
+            && joining.due_at().is_some_and(|at| at <= now)
+        {
+            let mesh_now = self.clock.model().mesh_time(now);
+            joining.channel.write_packet(&[], &[], now, mesh_now, &mut self.packet);
+            joining.note_sent(Frame::ZERO, now);
+            self.transmits.push(joining.addr, &self.packet);
+        }
+    }
+
+    /// Writes one packet on a link, with everything that belongs into it now.
+    pub(super) fn write_to(&mut self, peer: PeerIndex, now: Instant) {
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        self.sections.clear();
+        self.inputs.clear();
+        let mut sent_end = Frame::ZERO;
+        if let Some(play) = self.play.as_mut() {
+            let suspects = self.liveness.suspects().union(play.forced).intersection(play.cut.members());
+            let gone = link.pace == Pace::Gone;
+            write_agreement(play, peer, suspects, gone, now, &mut self.sections);
+            if !gone && !play.cut.is_cut_off() {
+                if let Some(needs) = link.needs(now) {
+                    for (slot, from, _) in needs.iter() {
+                        write_fill(&play.log, slot, from, play.settings.input_max, &mut self.sections);
+                    }
+                }
+                let end = play.our_end();
+                let first = link.first_to_send(end, play.period());
+                let room = self.config.max_datagram.saturating_sub(RESERVED + self.sections.len());
+                sent_end = write_inputs(play, peer, first, end, room, now, &mut self.block, &mut self.inputs);
+            }
+        }
+        let mesh_now = self.clock.model().mesh_time(now);
+        link.channel.write_packet(&self.sections, &self.inputs, now, mesh_now, &mut self.packet);
+        link.note_sent(sent_end, now);
+        self.transmits.push(link.addr, &self.packet);
+    }
+}
+
+fn write_agreement(
+    play: &Play,
+    peer: PeerIndex,
+    suspects: PeerSet,
+    gone: bool,
+    now: Instant,
+    out: &mut Vec<u8>,
+) {
+    if let Some(commit) = play.cut.commit_for(peer) {
+        node_section_with(out, section::COMMIT, 0, |out| commit.emit(out));
+    }
+    if gone || play.cut.is_cut_off() {
+        return;
+    }
+    if !suspects.is_empty() {
+        node_section_with(out, section::SUSPECT, 0, |out| emit_suspects(out, suspects));
+    }
+    if let Some((cut, haves)) = play.cut.open_round() {
+        node_section_with(out, section::CUT, 0, |out| cut.emit(out));
+        for have in haves {
+            node_section_with(out, section::HAVE, 0, |out| have.emit(out));
+        }
+    }
+    if let Some(needs) = play.needs_from(peer, suspects, now) {
+        node_section_with(out, section::NEED, 0, |out| emit_needs(out, &needs));
+    }
+}
+
+fn write_fill(log: &InputLog, slot: Slot, from: Frame, input_max: u8, out: &mut Vec<u8>) {
+    let count = (log.end(slot) - from).min(FILL_FRAMES);
+    let Some(inputs) = held(log, slot, from, count) else { return };
+    let lengths = !uniform(inputs, usize::from(input_max));
+    let flags = if lengths { FLAG_LENGTHS } else { 0 };
+    node_section_with(out, section::FILL, flags, |out| {
+        FillHead { slot: slot.get(), first: from }.emit(out);
+        emit_block(out, 1, count as usize, usize::from(input_max), lengths, |_, i| {
+            log.get(slot, from + i as i32).expect("`held` checked the range")
+        });
+    });
+}
+
+/// Inputs of a range that the log holds wholly; `None` when it is empty or partly gone.
+fn held(log: &InputLog, slot: Slot, from: Frame, count: i32) -> Option<impl Iterator<Item = &crate::base::Input>> {
+    if count <= 0 || log.get(slot, from).is_none() || log.get(slot, from + (count - 1)).is_none() {
+        return None;
+    }
+    Some((0..count).filter_map(move |i| log.get(slot, from + i)))
+}
+
+/// Appends the INPUTS section; returns the end of our stream that it carries.
+#[expect(clippy::too_many_arguments, reason = "one call site; a struct of borrows would only rename them")]
+fn write_inputs(
+    play: &Play,
+    peer: PeerIndex,
+    first: Frame,
+    end: Frame,
+    room: usize,
+    now: Instant,
+    cache: &mut BlockCache,
+    out: &mut Vec<u8>,
+) -> Frame {
+    let mut count = (end - first).clamp(0, MAX_FRAMES_PER_SECTION);
+    loop {
+        // Unacknowledged frames go oldest first when they do not all fit: the log of the peer takes no gap.
+        let block_end = first + count;
+        encode_block(play, first, block_end, cache);
+        if cache.bytes.len() + 8 <= room || count <= 1 {
+            let asleep = if play.is_asleep(now) { FLAG_ASLEEP } else { 0 };
+            let held = play.log.common_end(play.log.slots_of(peer));
+            out.push(section::INPUTS | (cache.flags | asleep) << 4);
+            InputsHead { end_low: block_end.0 as u16, ack_ahead: held - block_end }.emit(out);
+            out.extend_from_slice(&cache.bytes);
+            return block_end;
+        }
+        count /= 2;
+    }
+}
+
+fn encode_block(play: &Play, first: Frame, end: Frame, cache: &mut BlockCache) {
+    if cache.first == first && cache.end == end && !cache.bytes.is_empty() {
+        return;
+    }
+    let input_max = usize::from(play.settings.input_max);
+    let count = end - first;
+    let mut slots = [Slot::default(); crate::base::limits::MAX_SLOTS];
+    let mut slot_count = 0;
+    for slot in play.local {
+        slots[slot_count] = slot;
+        slot_count += 1;
+    }
+    let slots = &slots[..slot_count];
+    let all = |slot: Slot| (0..count).filter_map(move |i| play.log.get(slot, first + i));
+    let lengths = slots.iter().any(|slot| !uniform(all(*slot), input_max));
+    cache.bytes.clear();
+    cache.flags = if lengths { FLAG_LENGTHS } else { 0 };
+    emit_block(&mut cache.bytes, slots.len(), count as usize, input_max, lengths, |k, i| {
+        play.log.get(slots[k], first + i as i32).expect("frames from the oldest unacknowledged on are in the log")
+    });
+    cache.first = first;
+    cache.end = end;
+}

@@ -1,0 +1,494 @@
+//! Drains every child right after a cause, until none holds an undelivered output, and turns outputs into the next child's
+//! input or into news.
+//!
+//! Fed by: the node after each event. Yields: news, control messages, links. Never: reads a datagram.
+
+use super::link::{Link, Pace};
+use super::{Joining, Node, Play};
+use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet};
+use crate::bridge::{
+    Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
+};
+use crate::channel::{Channel, Received, handshake};
+use crate::mesh::clock::Sample;
+use crate::mesh::input_log::Record;
+use crate::mesh::lobby::NoPlace;
+use crate::mesh::{cut, liveness, lobby};
+use crate::wire::control::Control;
+
+/// Messages of one peer that wait because the game does not poll; a further unreliable one is dropped.
+const MAX_HELD: usize = 512;
+
+impl Node {
+    /// After this no child holds an undelivered output.
+    pub(super) fn settle(&mut self, now: Instant) {
+        self.settle_handshakes(now);
+        self.advance_lobby(now);
+        self.settle_liveness(now);
+        self.settle_cut(now);
+        self.settle_coordinator();
+        self.hand_over();
+    }
+
+    fn settle_handshakes(&mut self, now: Instant) {
+        while let Some(output) = self.handshakes.poll_output() {
+            match output {
+                handshake::Output::Transmit { to, bytes } => self.transmits.push(to, &bytes),
+                handshake::Output::Admission { id, from, identity } => self.admit(id, from, identity, now),
+                handshake::Output::Joined { from, keys, introducer } => {
+                    let channel = Channel::new(keys, self.config.max_datagram, now);
+                    self.joining = Some(Joining { link: Link::new(channel, from), introducer });
+                }
+                handshake::Output::Paired { peer, from, keys } => {
+                    let mut channel = Channel::new(keys, self.config.max_datagram, now);
+                    channel.set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
+                    let mut link = Link::new(channel, from);
+                    link.want(now);
+                    self.set_link(peer, link, now);
+                    self.lobby.handle_paired(peer);
+                    self.tell(MeshNews::PeerConnected { peer, address: from });
+                }
+                handshake::Output::Refused { from, refusal, us } => {
+                    if us {
+                        self.joining = None;
+                    }
+                    self.tell(MeshNews::Refused { address: from, refusal, us });
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, id: u32, from: Addr, identity: crate::wire::control::Identity, now: Instant) {
+        let refuse = |reason, ours, theirs| Refusal { reason, ours, theirs };
+        let refusal = match self.lobby.place_for_guest() {
+            Ok(place) => {
+                let Some((keys, chain)) = self.handshakes.accept(id, &identity) else { return };
+                let mut channel = Channel::new(keys, self.config.max_datagram, now);
+                channel.set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
+                self.set_link(place, Link::new(channel, from), now);
+                self.lobby.admit(place, identity, from, chain);
+                self.tell(MeshNews::PeerConnected { peer: place, address: from });
+                return;
+            }
+            Err(NoPlace::Full) => refuse(RefuseReason::RoomFull, self.config.max_peers as u64, 0),
+            Err(NoPlace::Started) => refuse(RefuseReason::AlreadyStarted, 0, 0),
+            Err(NoPlace::NotCoordinator) => refuse(RefuseReason::NotCoordinator, 0, 0),
+        };
+        self.handshakes.refuse(id, refusal);
+    }
+
+    /// The first messages on a guest's channel: its admission.
+    pub(super) fn settle_joining(&mut self, now: Instant) {
+        while let Some(joining) = self.joining.as_mut() {
+            let Some(received) = joining.channel.poll_message() else { return };
+            let Ok(Control::Admit { you, us, chain, .. }) = self.codec.decode(&received.data) else { continue };
+            let (Some(you), Some(coordinator)) = (PeerIndex::new(you), PeerIndex::new(us)) else { continue };
+            if you == coordinator {
+                continue;
+            }
+            let Some(Joining { mut link, introducer }) = self.joining.take() else { return };
+            let from = link.addr;
+            link.channel.set_sender(you.get());
+            link.want(now);
+            self.handshakes.confirm(from);
+            self.handshakes.set_us(you, chain.clone());
+            self.set_link(coordinator, link, now);
+            self.lobby.handle_admit(you, coordinator, introducer, chain, from);
+            self.tell(MeshNews::PeerConnected { peer: coordinator, address: from });
+            self.settle_messages(coordinator, now);
+        }
+    }
+
+    /// A member's packet was opened: take its messages and clock samples.
+    pub(super) fn handle_heard(&mut self, peer: PeerIndex, now: Instant) {
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        if !link.confirmed {
+            link.confirmed = true;
+            let addr = link.addr;
+            self.handshakes.confirm(addr);
+        }
+        self.settle_messages(peer, now);
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let mut changed = false;
+        while let Some(sample) = link.channel.poll_clock_sample() {
+            if self.coordinator == Some(peer) {
+                let local = Instant(u64::midpoint(sample.sent.0, sample.received.0));
+                changed |= self.clock.handle_sample(Sample { local, mesh: sample.mesh_at_peer }, now);
+            }
+        }
+        if changed {
+            link.channel.set_fast_timing(false);
+            self.lobby.set_clock_synced(true);
+            self.tell_clock();
+        }
+        self.note_stall(peer);
+    }
+
+    fn settle_messages(&mut self, peer: PeerIndex, now: Instant) {
+        loop {
+            let Some(link) = self.links[peer.index()].as_mut() else { return };
+            if link.held.len() >= MAX_HELD {
+                break;
+            }
+            let Some(received) = link.channel.poll_message() else { break };
+            if received.stream == 0 {
+                let control = self.codec.decode(&received.data);
+                link.channel.recycle(received.data);
+                match control {
+                    Ok(control) => self.handle_control(peer, control, now),
+                    Err(_) => self.dropped_malformed += 1,
+                }
+            } else {
+                link.held.push_back(received);
+            }
+        }
+        self.settle_held(peer);
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        if !link.outbox.is_empty() {
+            link.pump_outbox();
+        }
+        if link.credit > 0 {
+            let waiting = link.channel.reliable_waiting() + link.outbox.len() as u32;
+            let acked = link.credit.saturating_sub(waiting);
+            link.credit -= acked;
+            self.port.credit().release(acked);
+        }
+    }
+
+    /// Hands application messages to the game while it polls.
+    fn settle_held(&mut self, peer: PeerIndex) {
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        while let Some(Received { stream, delivery, data }) = link.held.pop_front() {
+            if self.port.is_nearly_full() {
+                if delivery == Delivery::Reliable || link.held.len() < MAX_HELD / 2 {
+                    link.held.push_front(Received { stream, delivery, data });
+                } else {
+                    self.dropped_unpolled += 1;
+                    link.channel.recycle(data);
+                }
+                return;
+            }
+            // The game gives vectors back; they stand in for the one that leaves.
+            if let Some(spare) = self.port.recycled() {
+                link.channel.recycle(spare);
+            }
+            let news = MeshNews::Message { peer, stream: stream - 1, delivery, data };
+            if self.port.tell(news).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn handle_control(&mut self, peer: PeerIndex, control: Control, now: Instant) {
+        match control {
+            Control::Checksum { frame, value } => {
+                self.tell_session(SessionNews::Checksum { peer, frame: Frame(frame), value });
+            }
+            Control::Bye => self.handle_bye(peer, now),
+            control => self.lobby.handle_control(peer, control),
+        }
+    }
+
+    fn handle_bye(&mut self, peer: PeerIndex, now: Instant) {
+        if let Some(link) = self.links[peer.index()].as_mut() {
+            link.said_bye = true;
+        }
+        match self.play.as_mut() {
+            Some(play) if play.cut.members().contains(peer) => {
+                play.forced.insert(peer);
+                self.suspicions_changed(now);
+            }
+            Some(_) => {}
+            None => self.lose_member(peer, LeaveReason::Goodbye),
+        }
+    }
+
+    /// A member leaves the lobby.
+    fn lose_member(&mut self, peer: PeerIndex, reason: LeaveReason) {
+        if self.lobby.members().contains(peer) {
+            self.lobby.remove(peer);
+            self.tell(MeshNews::Left { peer, reason });
+        }
+        self.drop_link(peer);
+    }
+
+    fn advance_lobby(&mut self, now: Instant) {
+        if self.lobby.is_started() && self.play.is_some() {
+            return;
+        }
+        let mut random = [0; 8];
+        if self.lobby.wants_random() {
+            self.entropy.fill(&mut random);
+        }
+        self.lobby.advance(self.clock.model().mesh_time(now), u64::from_le_bytes(random));
+        while let Some(output) = self.lobby.poll_output() {
+            match output {
+                lobby::Output::Send(peer, control) => self.send_control(peer, &control, now),
+                lobby::Output::Introduce { peer, identity, addresses } => {
+                    let is_new = self.handshakes.set_member(peer, identity);
+                    if self.links[peer.index()].is_none() && self.lobby.us().is_some_and(|us| us < peer) {
+                        self.handshakes.start_pair(peer, &addresses, now, self.entropy.as_mut());
+                    }
+                    if is_new {
+                        self.tell(MeshNews::PeerJoined { peer });
+                    }
+                    self.settle_handshakes(now);
+                }
+                lobby::Output::Joined { us, coordinator, chain } => self.joined(us, coordinator, chain, now),
+                lobby::Output::Removed(peer) => {
+                    self.tell(MeshNews::Left { peer, reason: LeaveReason::TimedOut });
+                    self.drop_link(peer);
+                }
+                lobby::Output::Ready(peer, local_slots) => self.tell(MeshNews::PeerReady { peer, local_slots }),
+                lobby::Output::SettingsDiffer(peer, ours, theirs) => self.tell(MeshNews::SettingsDiffer {
+                    peer,
+                    refusal: Refusal { reason: RefuseReason::Settings, ours, theirs },
+                }),
+                lobby::Output::Start(start) => self.start(start, now),
+            }
+        }
+    }
+
+    fn joined(
+        &mut self,
+        us: PeerIndex,
+        coordinator: PeerIndex,
+        chain: Vec<crate::wire::control::Certificate>,
+        now: Instant,
+    ) {
+        if us == coordinator {
+            self.handshakes.set_us(us, chain);
+        } else if let Some(address) = self.config.local_address {
+            self.send_control(coordinator, &Control::Candidates { addresses: vec![address.into()] }, now);
+        }
+        let room = self.handshakes.room_key().expect("set before host and join");
+        self.tell(MeshNews::Joined { us, room });
+        if us != coordinator {
+            self.tell(MeshNews::PeerJoined { peer: coordinator });
+        }
+    }
+
+    fn start(&mut self, start: lobby::Start, now: Instant) {
+        let Some(us) = self.lobby.us() else { return };
+        self.tell(MeshNews::Starting { at: start.frame0_at });
+        self.open_play(start, us, now);
+        self.tell_clock();
+        let info = StartInfo { seed: start.seed, slots: start.slots, us, frame0_at: start.frame0_at };
+        self.tell_session(SessionNews::Start(info));
+    }
+
+    fn settle_liveness(&mut self, now: Instant) {
+        let mut changed = false;
+        while let Some(output) = self.liveness.poll_output() {
+            changed = true;
+            match output {
+                liveness::Output::Suspect(peer) => {
+                    if self.is_member(peer) {
+                        self.tell(MeshNews::Interrupted { peer });
+                    }
+                }
+                liveness::Output::Resumed(peer, silence) => {
+                    if self.is_member(peer) {
+                        let silence_ms = silence.as_millis() as u32;
+                        self.tell(MeshNews::Resumed { peer, silence_ms });
+                    }
+                }
+                liveness::Output::Forget(peer) => match self.play.as_mut() {
+                    Some(play) if play.cut.members().contains(peer) => {
+                        play.forced.insert(peer);
+                    }
+                    Some(_) => self.drop_link(peer),
+                    None => self.lose_member(peer, LeaveReason::TimedOut),
+                },
+            }
+        }
+        // The longer silence (expiry) has no output of its own; it is read with the suspects.
+        if changed || self.play.as_ref().is_some_and(|play| !play.forced.is_empty() || play.watches_expiry) {
+            self.suspicions_changed(now);
+        }
+    }
+
+    fn is_member(&self, peer: PeerIndex) -> bool {
+        self.play.as_ref().map_or(self.lobby.members(), |play| play.cut.members()).contains(peer)
+    }
+
+    /// Tells the cut core whom we suspect.
+    pub(super) fn suspicions_changed(&mut self, now: Instant) {
+        let Some(play) = self.play.as_mut() else { return };
+        let suspects = self.liveness.suspects().union(play.forced).intersection(play.cut.members());
+        let expired = self.liveness.expired(now).union(play.forced).intersection(play.cut.members());
+        play.watches_expiry = !suspects.is_empty();
+        let ends = Play::ends(&play.log);
+        if play.cut.handle_own_suspects(suspects, expired, &ends) {
+            self.set_pace(now, true);
+        }
+    }
+
+    fn settle_cut(&mut self, now: Instant) {
+        let Some(play) = self.play.as_mut() else { return };
+        let mut news = [None; 2];
+        let mut changed = false;
+        let mut lost = PeerSet::EMPTY;
+        while let Some(output) = play.cut.poll_output() {
+            changed = true;
+            match output {
+                cut::Output::Freeze(leavers) => {
+                    for slot in leavers.into_iter().flat_map(|leaver| play.log.slots_of(leaver)) {
+                        play.log.freeze(slot);
+                    }
+                }
+                cut::Output::Commit(commit) => {
+                    for (slot, end, _) in commit.ends.iter() {
+                        play.log.commit(slot, end);
+                    }
+                    lost = lost.union(commit.cut.leavers);
+                    play.handover_waits = true;
+                }
+                cut::Output::CutOff => news[0] = Some(SessionNews::CutOff),
+                cut::Output::Defected(peers) => {
+                    play.forced = play.forced.union(peers);
+                    play.watches_expiry = true;
+                }
+            }
+        }
+        if !changed {
+            return;
+        }
+        let us = play.us;
+        let newly = lost.difference(play.left);
+        play.left = play.left.union(lost);
+        for peer in newly {
+            let said_bye = self.links[peer.index()].as_ref().is_some_and(|link| link.said_bye);
+            let reason = if said_bye { LeaveReason::Goodbye } else { LeaveReason::TimedOut };
+            self.tell(MeshNews::Left { peer, reason });
+        }
+        if let Some(cut_off) = news[0].take() {
+            self.tell_session(cut_off);
+            self.tell(MeshNews::Left { peer: us, reason: LeaveReason::CutOff });
+        }
+        self.suspicions_changed(now);
+        self.set_pace(now, true);
+    }
+
+    /// Sets how often packets go, after membership or agreement changed.
+    pub(super) fn set_pace(&mut self, now: Instant, at_once: bool) {
+        let Some(play) = self.play.as_ref() else { return };
+        let members = play.cut.members();
+        let agreeing = play.cut.is_open() || play.watches_expiry || !play.forced.intersection(members).is_empty();
+        for peer in PeerIndex::all() {
+            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            link.pace = if !members.contains(peer) || play.cut.is_cut_off() {
+                Pace::Gone
+            } else if agreeing {
+                Pace::Agreement
+            } else {
+                Pace::Heartbeat
+            };
+            if at_once && link.pace != Pace::Gone {
+                link.want(now);
+            }
+        }
+    }
+
+    fn settle_coordinator(&mut self) {
+        let members = match &self.play {
+            Some(play) => play.cut.members(),
+            None => self.lobby.members(),
+        };
+        let coordinator = members.first();
+        if coordinator == self.coordinator {
+            return;
+        }
+        self.coordinator = coordinator;
+        if coordinator.is_some() && coordinator == self.lobby.us() {
+            self.clock.lead();
+            self.lobby.set_clock_synced(true);
+            self.tell_clock();
+        } else {
+            self.clock.follow_another();
+            let synced = self.clock.is_synced();
+            if let Some(link) = coordinator.and_then(|c| self.links[c.index()].as_mut()) {
+                link.channel.set_fast_timing(!synced);
+            }
+        }
+    }
+
+    /// Hands records of the log to the session while its queue has room.
+    fn hand_over(&mut self) {
+        let Some(play) = self.play.as_mut().filter(|play| play.handover_waits) else { return };
+        let Some(session) = &play.session else { return };
+        for slot in crate::base::Slot::all() {
+            while let Some(record) = play.log.next_record(slot) {
+                let news = match record {
+                    Record::Inputs { first, count, input } => SessionNews::Inputs { slot, first, count, input },
+                    Record::Cut { end } => SessionNews::Cut { slot, end },
+                };
+                if session.try_send(news).is_err() {
+                    return;
+                }
+                play.log.take_record(slot, &record);
+            }
+        }
+        play.handover_waits = false;
+    }
+
+    fn tell_session(&mut self, news: SessionNews) {
+        let Some((_, port)) = &self.session else { return };
+        if let Err(error) = port.try_send(news).map_err(Refused::from) {
+            log::debug!("a session that does not drain its news missed one: {error:?}");
+        }
+    }
+
+    fn tell_clock(&mut self) {
+        let model = self.clock.model();
+        self.tell_session(SessionNews::Clock(model));
+        if !self.port.is_nearly_full() {
+            self.tell(MeshNews::Clock(model));
+        }
+    }
+
+    fn note_stall(&mut self, peer: PeerIndex) {
+        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let asleep = link.asleep_since.is_some();
+        if asleep != link.asleep_told {
+            link.asleep_told = asleep;
+            self.tell(if asleep { MeshNews::GameStalled { peer } } else { MeshNews::GameResumed { peer } });
+        }
+    }
+
+    /// Once per [`super::STATS_EVERY`]: what each link looks like.
+    pub(super) fn tell_stats(&mut self, now: Instant) {
+        for peer in PeerIndex::all() {
+            self.settle_held(peer);
+            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            let stats = link.channel.stats(now);
+            let (sent, received) = self.totals[peer.index()];
+            self.totals[peer.index()] = (stats.bytes_sent, stats.bytes_received);
+            let per_second = |total: u64, before: u64| total.saturating_sub(before).saturating_mul(10) as u32;
+            let news = SessionNews::Link {
+                peer,
+                rtt_us: stats.rtt_us,
+                jitter_us: stats.jitter_us,
+                loss_ppm: stats.loss_sent_ppm.max(stats.loss_received_ppm),
+                bytes_sent_per_s: per_second(stats.bytes_sent, sent),
+                bytes_received_per_s: per_second(stats.bytes_received, received),
+            };
+            if let Some(stall) = self.config.stall_cut
+                && let Some(play) = self.play.as_mut()
+                && link.asleep_since.is_some_and(|since| since + stall <= now)
+            {
+                play.forced.insert(peer);
+            }
+            self.tell_session(news);
+            if !self.port.is_nearly_full() {
+                self.tell(MeshNews::Link { peer, stats });
+            }
+        }
+        if !self.port.is_nearly_full() {
+            self.tell(MeshNews::Counters {
+                dropped_unknown: self.dropped_unknown,
+                dropped_unpolled: self.dropped_unpolled,
+            });
+        }
+    }
+}
