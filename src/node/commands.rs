@@ -174,6 +174,7 @@ impl Node {
         }
         self.liveness.remove(peer);
         self.handshakes.remove_member(peer);
+        self.introduced.remove(peer);
     }
 
     /// A new link to a member.

@@ -12,7 +12,7 @@ mod settle;
 mod transmit;
 
 use crate::base::limits::MAX_PEERS;
-use crate::base::{Addr, Entropy, Instant, PeerIndex};
+use crate::base::{Addr, Entropy, Instant, PeerIndex, PeerSet};
 use crate::bridge::{MeshNews, NewsPort, NodePort, Refused};
 use crate::channel::handshake::{Handshakes, Identity};
 use crate::config::{SessionSettings, ValidMeshConfig};
@@ -86,6 +86,8 @@ pub struct Node {
     liveness: Liveness,
     links: [Option<Link>; MAX_PEERS],
     joining: Option<Joining>,
+    /// Members whose keys we know, so that news of one come once.
+    introduced: PeerSet,
     session: Option<(SessionSettings, NewsPort)>,
     play: Option<Play>,
     codec: control::Codec,
@@ -125,6 +127,7 @@ impl Node {
             liveness: Liveness::new(limits),
             links: [const { None }; MAX_PEERS],
             joining: None,
+            introduced: PeerSet::EMPTY,
             session: None,
             play: None,
             codec: control::Codec::default(),
@@ -183,7 +186,7 @@ impl Node {
 
     /// Fires every deadline that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.handshakes.handle_timeout(now, self.entropy.as_mut());
+        self.handshakes.handle_timeout(now);
         self.liveness.handle_timeout(now);
         if self.stats_at.is_some_and(|at| at <= now) {
             self.stats_at = Some(now + STATS_EVERY);

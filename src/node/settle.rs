@@ -9,13 +9,16 @@ use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet};
 use crate::bridge::{
     Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
 };
-use crate::channel::{Channel, Received, handshake};
+use crate::channel::handshake::{self, Room};
+use crate::channel::{Channel, Received};
 use crate::mesh::clock::Sample;
 use crate::mesh::input_log::Record;
 use crate::mesh::lobby::NoPlace;
 use crate::mesh::{cut, liveness, lobby};
 use crate::wire::control::Control;
 
+/// How long a member may introduce others.
+const CERTIFICATE_LIFE_S: u64 = 24 * 3600;
 /// Messages of one peer that wait because the game does not poll; a further unreliable one is dropped.
 const MAX_HELD: usize = 512;
 
@@ -35,7 +38,7 @@ impl Node {
             match output {
                 handshake::Output::Transmit { to, bytes } => self.transmits.push(to, &bytes),
                 handshake::Output::Admission { id, from, identity } => self.admit(id, from, identity, now),
-                handshake::Output::Joined { from, keys, introducer } => {
+                handshake::Output::Joined { from, keys, introducer, .. } => {
                     let channel = Channel::new(keys, self.config.max_datagram, now);
                     self.joining = Some(Joining { link: Link::new(channel, from), introducer });
                 }
@@ -59,10 +62,14 @@ impl Node {
     }
 
     fn admit(&mut self, id: u32, from: Addr, identity: crate::wire::control::Identity, now: Instant) {
-        let refuse = |reason, ours, theirs| Refusal { reason, ours, theirs };
-        let refusal = match self.lobby.place_for_guest() {
+        let (reason, ours) = match self.lobby.place_for_guest() {
             Ok(place) => {
-                let Some((keys, chain)) = self.handshakes.accept(id, &identity) else { return };
+                let expires = self.config.unix_time_s.saturating_add(CERTIFICATE_LIFE_S);
+                let Some(chain) = self.handshakes.chain_for(&identity, expires) else {
+                    self.handshakes.refuse(id, RefuseReason::NotCoordinator, 0, 0);
+                    return;
+                };
+                let Some(keys) = self.handshakes.accept(id) else { return };
                 let mut channel = Channel::new(keys, self.config.max_datagram, now);
                 channel.set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
                 self.set_link(place, Link::new(channel, from), now);
@@ -70,11 +77,11 @@ impl Node {
                 self.tell(MeshNews::PeerConnected { peer: place, address: from });
                 return;
             }
-            Err(NoPlace::Full) => refuse(RefuseReason::RoomFull, self.config.max_peers as u64, 0),
-            Err(NoPlace::Started) => refuse(RefuseReason::AlreadyStarted, 0, 0),
-            Err(NoPlace::NotCoordinator) => refuse(RefuseReason::NotCoordinator, 0, 0),
+            Err(NoPlace::Full) => (RefuseReason::RoomFull, self.config.max_peers as u64),
+            Err(NoPlace::Started) => (RefuseReason::AlreadyStarted, 0),
+            Err(NoPlace::NotCoordinator) => (RefuseReason::NotCoordinator, 0),
         };
-        self.handshakes.refuse(id, refusal);
+        self.handshakes.refuse(id, reason, ours, 0);
     }
 
     /// The first messages on a guest's channel: its admission.
@@ -90,7 +97,7 @@ impl Node {
             let from = link.addr;
             link.channel.set_sender(you.get());
             link.want(now);
-            self.handshakes.confirm(from);
+            self.handshakes.confirm_join();
             self.handshakes.set_us(you, chain.clone());
             self.set_link(coordinator, link, now);
             self.lobby.handle_admit(you, coordinator, introducer, chain, from);
@@ -104,8 +111,7 @@ impl Node {
         let Some(link) = self.links[peer.index()].as_mut() else { return };
         if !link.confirmed {
             link.confirmed = true;
-            let addr = link.addr;
-            self.handshakes.confirm(addr);
+            self.handshakes.confirm_pair(peer);
         }
         self.settle_messages(peer, now);
         let Some(link) = self.links[peer.index()].as_mut() else { return };
@@ -225,7 +231,9 @@ impl Node {
             match output {
                 lobby::Output::Send(peer, control) => self.send_control(peer, &control, now),
                 lobby::Output::Introduce { peer, identity, addresses } => {
-                    let is_new = self.handshakes.set_member(peer, identity);
+                    let is_new = !self.introduced.contains(peer);
+                    self.introduced.insert(peer);
+                    self.handshakes.set_member(peer, identity);
                     if self.links[peer.index()].is_none() && self.lobby.us().is_some_and(|us| us < peer) {
                         self.handshakes.start_pair(peer, &addresses, now, self.entropy.as_mut());
                     }
@@ -261,7 +269,7 @@ impl Node {
         } else if let Some(address) = self.config.local_address {
             self.send_control(coordinator, &Control::Candidates { addresses: vec![address.into()] }, now);
         }
-        let room = self.handshakes.room_key().expect("set before host and join");
+        let Some(room) = self.handshakes.room().map(Room::key) else { return };
         self.tell(MeshNews::Joined { us, room });
         if us != coordinator {
             self.tell(MeshNews::PeerJoined { peer: coordinator });
@@ -318,8 +326,8 @@ impl Node {
         let suspects = self.liveness.suspects().union(play.forced).intersection(play.cut.members());
         let expired = self.liveness.expired(now).union(play.forced).intersection(play.cut.members());
         play.watches_expiry = !suspects.is_empty();
-        let ends = Play::ends(&play.log);
-        if play.cut.handle_own_suspects(suspects, expired, &ends) {
+        let is_new = play.cut.handle_own_suspects(suspects, expired, &Play::ends(&play.log));
+        if is_new {
             self.set_pace(now, true);
         }
     }
@@ -333,8 +341,10 @@ impl Node {
             changed = true;
             match output {
                 cut::Output::Freeze(leavers) => {
-                    for slot in leavers.into_iter().flat_map(|leaver| play.log.slots_of(leaver)) {
-                        play.log.freeze(slot);
+                    for leaver in leavers {
+                        for slot in play.log.slots_of(leaver) {
+                            play.log.freeze(slot);
+                        }
                     }
                 }
                 cut::Output::Commit(commit) => {
