@@ -66,7 +66,9 @@ impl Peer {
                         self.session.state(i).expect("bytes")[..64].copy_from_slice(&self.game.state);
                         self.session.set_saved(i, 64, None).expect("a save");
                     }
-                    StepKind::Load => self.game.state.copy_from_slice(&self.session.state(i).expect("bytes")[..64]),
+                    StepKind::Load => {
+                        self.game.state.copy_from_slice(&self.session.state(i).expect("bytes")[..64])
+                    }
                     StepKind::Advance => {
                         let inputs = self.session.inputs(i).0.to_vec();
                         self.game.advance(step.frame, &inputs);
@@ -89,7 +91,8 @@ fn play(n: u32, link: Link, frames: i32) -> Vec<Peer> {
     net.set_default_link(link);
     let mut peers: Vec<Peer> = (0..n)
         .map(|_| {
-            let (_, port) = net.attach(MeshConfig { max_peers: 16, ..MeshConfig::default() }.try_into().expect("valid"));
+            let (_, port) =
+                net.attach(MeshConfig { max_peers: 16, ..MeshConfig::default() }.try_into().expect("valid"));
             let config: retick::config::ValidSessionConfig =
                 SessionConfig { desync_level: 2, ..SessionConfig::default() }.try_into().expect("valid");
             let session_port = port.open_session(config.settings).ok().expect("room in the queue");

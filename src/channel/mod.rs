@@ -383,6 +383,11 @@ impl Channel {
         self.rtt.is_measured()
     }
 
+    /// Reliable messages that wait for their acknowledgement.
+    pub fn reliable_waiting(&self) -> u32 {
+        self.sending.waiting()
+    }
+
     /// Counters and what was measured.
     pub fn stats(&mut self, now: Instant) -> LinkStats {
         LinkStats {

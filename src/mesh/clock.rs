@@ -4,8 +4,8 @@
 //! steps only until it is first in step and is slewed by at most ± 2 % from then on, so mesh time never runs backwards.
 //! Never: reads a clock. Error: jitter's median plus half the path asymmetry, which no two-way clock can see.
 
-use crate::base::Instant;
 use crate::base::ClockModel;
+use crate::base::Instant;
 
 /// Samples whose median steps the clock at the start.
 const FIRST_SAMPLES: usize = 16;
@@ -100,8 +100,7 @@ impl MeshClock {
         self.drift_ppb += error_us * passed_us / 1_000_000 * 1000 / DRIFT_S2;
         self.drift_ppb = self.drift_ppb.clamp(-MAX_RATE_PPB, MAX_RATE_PPB);
         let rate = (self.drift_ppb + error_us * 1000 / PHASE_S).clamp(-MAX_RATE_PPB, MAX_RATE_PPB);
-        self.model =
-            ClockModel { local_at: now, mesh_at: self.model.mesh_time(now), rate_ppb: rate as i32 };
+        self.model = ClockModel { local_at: now, mesh_at: self.model.mesh_time(now), rate_ppb: rate as i32 };
         true
     }
 

@@ -96,12 +96,7 @@ impl CutCore {
     }
 
     /// Whom this member suspects; `expired` is enough where there is nobody else to ask. Says whether that is new.
-    pub fn handle_own_suspects(
-        &mut self,
-        suspects: PeerSet,
-        expired: PeerSet,
-        ends: Ends<'_>,
-    ) -> bool {
+    pub fn handle_own_suspects(&mut self, suspects: PeerSet, expired: PeerSet, ends: Ends<'_>) -> bool {
         let own = if self.members.len() == 2 { expired } else { suspects };
         if self.suspected_by[self.us.index()] != own || self.expired != expired {
             self.suspected_by[self.us.index()] = own;
@@ -134,7 +129,10 @@ impl CutCore {
             .round
             .as_ref()
             .is_some_and(|round| PeerIndex::new(round.cut.epoch.decider).is_none_or(|d| leavers.contains(d)));
-        if live.first() != Some(self.us) || (condemned.is_subset(in_round) && !decider_lost) || leavers == self.gone {
+        if live.first() != Some(self.us)
+            || (condemned.is_subset(in_round) && !decider_lost)
+            || leavers == self.gone
+        {
             return;
         }
         let epoch = Epoch { counter: self.newest.counter.wrapping_add(1), decider: self.us.get() };
@@ -149,7 +147,7 @@ impl CutCore {
     }
 
     /// The ends of the leavers' slots as this member holds them.
-    fn own_have(cut: &Cut, ends: Ends<'_>) -> SlotEnds {
+    fn own_have(cut: Cut, ends: Ends<'_>) -> SlotEnds {
         let mut have = SlotEnds::default();
         for slot in Slot::all() {
             if let Some((end, owner)) = ends(slot)
@@ -164,7 +162,7 @@ impl CutCore {
     /// Gives this member's own answer; it stays as it is until the commit, since the slots are frozen.
     fn answer(&mut self, ends: Ends<'_>) {
         let Some(round) = self.round.as_mut() else { return };
-        round.haves[self.us.index()] = Some(Self::own_have(&round.cut, ends));
+        round.haves[self.us.index()] = Some(Self::own_have(round.cut, ends));
         self.try_commit();
     }
 
@@ -370,7 +368,10 @@ mod tests {
         core.handle_own_suspects(set(0b1001), set(0), &ends);
         core.handle_suspects(peer(2), set(0b1001), &ends);
         let (next, _) = core.open_round().expect("reopened");
-        assert_eq!(*next, Cut { epoch: Epoch { counter: 2, decider: 1 }, leavers: set(0b1001), members: set(0b0110) });
+        assert_eq!(
+            *next,
+            Cut { epoch: Epoch { counter: 2, decider: 1 }, leavers: set(0b1001), members: set(0b0110) }
+        );
     }
 
     #[test]
@@ -378,7 +379,11 @@ mod tests {
         let ends = holding([9, 9, 9, 9]);
         let mut deaf = CutCore::new(peer(0), set(0b1111));
         deaf.handle_own_suspects(set(0b1110), set(0b1110), &ends);
-        let cut = *deaf.open_round().map(|(cut, _)| cut).or(deaf.committed().map(|c| &c.cut)).expect("alone it decides");
+        let cut = *deaf
+            .open_round()
+            .map(|(cut, _)| cut)
+            .or(deaf.committed().map(|c| &c.cut))
+            .expect("alone it decides");
         let mut other = CutCore::new(peer(2), set(0b1111));
         other.handle_cut(cut, &ends);
         assert!(!other.is_cut_off());

@@ -27,7 +27,9 @@ enum State {
     /// A cut round is open: nothing is accepted until its commit.
     Frozen,
     /// The commit: frames before `end` may still be filled in.
-    Cut { end: Frame },
+    Cut {
+        end: Frame,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -176,7 +178,8 @@ impl InputLog {
             let first = log.handed;
             let input = log.ring[first.ring_index::<LOG_RING>()];
             let most = (log.end - first).min(MAX_FRAMES_PER_SECTION);
-            let same = (1..most).take_while(|i| log.ring[(first + *i).ring_index::<LOG_RING>()] == input).count();
+            let same =
+                (1..most).take_while(|i| log.ring[(first + *i).ring_index::<LOG_RING>()] == input).count();
             return Some(Record::Inputs { first, count: same as u16 + 1, input });
         }
         match log.state {

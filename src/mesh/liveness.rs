@@ -110,7 +110,10 @@ impl Liveness {
             .flat_map(|watch| {
                 let suspect = self.limits.suspect.filter(|_| !watch.suspect);
                 let expire = self.limits.expire.filter(|_| watch.suspect);
-                [suspect, expire, self.limits.forget].into_iter().flatten().map(|limit| watch.heard_at + limit)
+                [suspect, expire, self.limits.forget]
+                    .into_iter()
+                    .flatten()
+                    .map(|limit| watch.heard_at + limit)
             })
             .filter(|at| *at > now)
             .min();

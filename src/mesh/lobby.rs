@@ -71,7 +71,12 @@ struct Member {
 enum Phase {
     Gathering,
     /// The coordinator waits for everybody's `Prepared`.
-    Preparing { attempt: u32, seed: u64, slots: SlotOwners, prepared: PeerSet },
+    Preparing {
+        attempt: u32,
+        seed: u64,
+        slots: SlotOwners,
+        prepared: PeerSet,
+    },
     Started,
 }
 
@@ -171,10 +176,7 @@ impl Lobby {
         if self.phase != Phase::Gathering {
             return Err(NoPlace::Started);
         }
-        PeerIndex::all()
-            .take(self.max_peers)
-            .find(|p| self.members[p.index()].is_none())
-            .ok_or(NoPlace::Full)
+        PeerIndex::all().take(self.max_peers).find(|p| self.members[p.index()].is_none()).ok_or(NoPlace::Full)
     }
 
     /// Lets a guest in at the place that [`Lobby::place_for_guest`] gave; its channel must exist already.
@@ -320,7 +322,9 @@ impl Lobby {
             }
             Control::Prepare { attempt, .. } => self.asked = Some(Asked { by: from, attempt }),
             Control::Prepared { attempt } => self.handle_prepared(from, attempt),
-            Control::Go { attempt, seed, slots, frame0_at } => self.go(attempt, seed, slots, Instant(frame0_at)),
+            Control::Go { attempt, seed, slots, frame0_at } => {
+                self.go(attempt, seed, slots, Instant(frame0_at));
+            }
             Control::SettingsDiffer { coordinator } => {
                 if let Some(us) = self.us {
                     self.outputs.push_back(Output::SettingsDiffer(us, coordinator, self.settings));
@@ -330,7 +334,14 @@ impl Lobby {
     }
 
     /// The coordinator let us in: the first message on the guest's channel.
-    pub fn handle_admit(&mut self, you: PeerIndex, coordinator: PeerIndex, identity: Identity, chain: Vec<Certificate>, from: Addr) {
+    pub fn handle_admit(
+        &mut self,
+        you: PeerIndex,
+        coordinator: PeerIndex,
+        identity: Identity,
+        chain: Vec<Certificate>,
+        from: Addr,
+    ) {
         if self.us.is_some() || you == coordinator {
             return;
         }
@@ -399,7 +410,9 @@ impl Lobby {
                     self.prepare(members, random);
                 }
             }
-            Phase::Preparing { attempt, seed, slots, prepared } if members.without(us).is_subset(prepared) => {
+            Phase::Preparing { attempt, seed, slots, prepared }
+                if members.without(us).is_subset(prepared) =>
+            {
                 let frame0_at = mesh_now + countdown.max(GO_MARGIN);
                 self.go(attempt, seed, slots, frame0_at);
             }
@@ -547,7 +560,12 @@ mod tests {
         fn pair(&mut self) {
             let all: Vec<_> = self.lobbies.keys().copied().collect();
             for (us, lobby) in &mut self.lobbies {
-                for other in all.iter().filter(|o| *o != us && lobby.members().contains(**o)).copied().collect::<Vec<_>>() {
+                for other in all
+                    .iter()
+                    .filter(|o| *o != us && lobby.members().contains(**o))
+                    .copied()
+                    .collect::<Vec<_>>()
+                {
                     lobby.handle_paired(other);
                 }
             }
@@ -559,7 +577,10 @@ mod tests {
         }
 
         fn starts(&self) -> Vec<Start> {
-            self.news.iter().filter_map(|(_, o)| if let Output::Start(s) = o { Some(*s) } else { None }).collect()
+            self.news
+                .iter()
+                .filter_map(|(_, o)| if let Output::Start(s) = o { Some(*s) } else { None })
+                .collect()
         }
     }
 

@@ -54,7 +54,9 @@ impl Node {
                 self.lobby.want_start(Duration::from_millis(u64::from(countdown_ms)));
             }
             Command::Leave => self.leave(now),
-            Command::Send { to, stream, delivery, data } => self.send_message(to, stream, delivery, data, now),
+            Command::Send { to, stream, delivery, data } => {
+                self.send_message(to, stream, delivery, data, now);
+            }
             Command::OpenSession { settings, port } => self.open_session(settings, port),
             Command::CloseSession => self.close_session(now),
             Command::Input { slot, frame, input } => self.take_local_input(slot, frame, &input),
@@ -119,7 +121,9 @@ impl Node {
         let Some(play) = self.play.as_mut().filter(|play| play.local.contains(slot)) else { return };
         match play.log.push(slot, frame, input) {
             Pushed::Stored | Pushed::Ignored => {}
-            Pushed::Gap | Pushed::TooFar => log::error!("local input of slot {slot} for frame {frame} does not follow"),
+            Pushed::Gap | Pushed::TooFar => {
+                log::error!("local input of slot {slot} for frame {frame} does not follow");
+            }
         }
         play.log.mark_local(slot);
     }
@@ -133,14 +137,21 @@ impl Node {
 
     /// Sends a control message to a member.
     pub(super) fn send_control(&mut self, peer: PeerIndex, control: &Control, now: Instant) {
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         let mut data = link.channel.poll_released().unwrap_or_default();
         data.clear();
         self.codec.encode(control, &mut data);
         link.send(0, Delivery::Reliable, data, now);
     }
 
-    fn send_message(&mut self, to: Option<PeerIndex>, stream: u8, delivery: Delivery, data: Vec<u8>, now: Instant) {
+    fn send_message(
+        &mut self,
+        to: Option<PeerIndex>,
+        stream: u8,
+        delivery: Delivery,
+        data: Vec<u8>,
+        now: Instant,
+    ) {
         let reliable = delivery == Delivery::Reliable;
         let targets = match to {
             Some(peer) => [peer].into_iter().collect(),
@@ -148,7 +159,7 @@ impl Node {
         };
         let mut sent = 0;
         for peer in targets {
-            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
             let mut copy = link.channel.poll_released().unwrap_or_default();
             copy.clear();
             copy.extend_from_slice(&data);
@@ -182,12 +193,12 @@ impl Node {
         if let Some(old) = self.links[peer.index()].take() {
             self.port.credit().release(old.credit);
         }
-        self.links[peer.index()] = Some(link);
+        self.links[peer.index()] = Some(Box::new(link));
         self.liveness.add(peer, now);
     }
 
     /// Whether a session is open, and with which settings.
-    pub(super) fn open_play(&mut self, start: crate::mesh::lobby::Start, us: PeerIndex, now: Instant) {
+    pub(super) fn open_play(&mut self, start: &crate::mesh::lobby::Start, us: PeerIndex, now: Instant) {
         let Some((settings, port)) = &self.session else { return };
         let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), now);
         self.block = super::BlockCache::default();

@@ -84,7 +84,7 @@ pub struct Node {
     clock: MeshClock,
     coordinator: Option<PeerIndex>,
     liveness: Liveness,
-    links: [Option<Link>; MAX_PEERS],
+    links: [Option<Box<Link>>; MAX_PEERS],
     joining: Option<Joining>,
     /// Members whose keys we know, so that news of one come once.
     introduced: PeerSet,
@@ -109,7 +109,12 @@ pub struct Node {
 
 impl Node {
     /// A node that is in no room yet.
-    pub fn new(config: ValidMeshConfig, port: NodePort, mut entropy: Box<dyn Entropy>, _now: Instant) -> Self {
+    pub fn new(
+        config: ValidMeshConfig,
+        port: NodePort,
+        mut entropy: Box<dyn Entropy>,
+        _now: Instant,
+    ) -> Self {
         let identity = Identity::generate(entropy.as_mut());
         let limits =
             Limits { suspect: config.suspect, expire: config.cut_after, forget: config.forget_after };
@@ -166,7 +171,7 @@ impl Node {
     fn route(&mut self, from: Addr, bytes: &mut [u8], now: Instant) {
         let sender = bytes.get(1).copied().unwrap_or(NO_SENDER);
         let peer = if sender == NO_SENDER {
-            PeerIndex::all().find(|p| self.links[p.index()].as_ref().is_some_and(|link| link.addr == from))
+            PeerIndex::all().find(|p| self.links[p.index()].as_deref().is_some_and(|link| link.addr == from))
         } else {
             PeerIndex::new(sender)
         };
@@ -258,6 +263,9 @@ impl Node {
 
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Node").field("us", &self.lobby.us()).field("members", &self.lobby.members()).finish_non_exhaustive()
+        f.debug_struct("Node")
+            .field("us", &self.lobby.us())
+            .field("members", &self.lobby.members())
+            .finish_non_exhaustive()
     }
 }

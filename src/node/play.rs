@@ -19,7 +19,6 @@ const ASK_FOR_US: u64 = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Play {
-    pub(super) start: Start,
     pub(super) us: PeerIndex,
     pub(super) settings: SessionSettings,
     pub(super) log: InputLog,
@@ -42,7 +41,7 @@ pub(super) struct Play {
 
 impl Play {
     pub(super) fn new(
-        start: Start,
+        start: &Start,
         us: PeerIndex,
         members: PeerSet,
         settings: SessionSettings,
@@ -52,7 +51,6 @@ impl Play {
         let log = InputLog::new(&start.slots);
         let local = log.slots_of(us);
         Self {
-            start,
             us,
             settings,
             log,

@@ -22,7 +22,7 @@ struct Said {
 impl Node {
     /// A packet for the link of `peer`. Says whether it was authentic.
     pub(super) fn receive(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
-        let Some(link) = self.links[peer.index()].as_mut() else { return false };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return false };
         let mut said = Said::default();
         let play = &mut self.play;
         let (acked, asleep_since) = (&mut link.acked, &mut link.asleep_since);
@@ -53,9 +53,10 @@ impl Node {
                     Commit::parse(body).map(|commit| play.cut.handle_commit(&commit))
                 }
                 Section::Node { kind: section::NEED, body, .. } => parse_needs(body).map(|n| needs = Some(n)),
-                Section::Node { .. } | Section::Reliable { .. } | Section::Unreliable { .. } | Section::Timing(_) => {
-                    Err(ParseError::Malformed)
-                }
+                Section::Node { .. }
+                | Section::Reliable { .. }
+                | Section::Unreliable { .. }
+                | Section::Timing(_) => Err(ParseError::Malformed),
             };
             said.malformed |= parsed.is_err();
         });
@@ -101,11 +102,11 @@ fn take_inputs(
     if first < Frame::ZERO {
         return Err(ParseError::Malformed);
     }
-    let held = end + head.ack_ahead;
-    if held > play.our_end() {
+    let acknowledged = end + head.ack_ahead;
+    if acknowledged > play.our_end() {
         return Err(ParseError::Malformed);
     }
-    *acked = (*acked).max(held);
+    *acked = (*acked).max(acknowledged);
     let mut by_order = [Slot::default(); crate::base::limits::MAX_SLOTS];
     let mut slot_count = 0;
     for slot in slots {

@@ -2,7 +2,7 @@
 //!
 //! Fed by: the node's state. Yields: datagrams in the transmit queue. Never: changes what was agreed or received.
 
-use super::link::Pace;
+use super::link::{Link, Pace};
 use super::{Node, Play};
 use crate::base::limits::{MAX_FRAMES_PER_SECTION, TAG_SIZE};
 use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot};
@@ -39,14 +39,14 @@ impl Node {
         let members = play.cut.members().without(play.us);
         let oldest_ack = members
             .into_iter()
-            .filter_map(|p| self.links[p.index()].as_ref())
+            .filter_map(|p| self.links[p.index()].as_deref())
             .map(|link| link.acked)
             .min()
             .unwrap_or(end);
         let every = play.sends_every_frame(oldest_ack, end);
         let changed = play.changed_between(before, end);
         for peer in members {
-            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
             if changed {
                 link.repeats = 3;
             }
@@ -62,7 +62,7 @@ impl Node {
     /// Writes every packet that is due.
     pub(super) fn write_due(&mut self, now: Instant) {
         for peer in PeerIndex::all() {
-            let due = self.links[peer.index()].as_ref().and_then(|link| link.due_at());
+            let due = self.links[peer.index()].as_deref().and_then(Link::due_at);
             if due.is_some_and(|at| at <= now) {
                 self.write_to(peer, now);
             }
@@ -79,7 +79,7 @@ impl Node {
 
     /// Writes one packet on a link, with everything that belongs into it now.
     pub(super) fn write_to(&mut self, peer: PeerIndex, now: Instant) {
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         self.sections.clear();
         self.inputs.clear();
         let mut sent_end = Frame::ZERO;
@@ -148,7 +148,12 @@ fn write_fill(log: &InputLog, slot: Slot, from: Frame, input_max: u8, out: &mut 
 }
 
 /// Inputs of a range that the log holds wholly; `None` when it is empty or partly gone.
-fn held(log: &InputLog, slot: Slot, from: Frame, count: i32) -> Option<impl Iterator<Item = &crate::base::Input>> {
+fn held(
+    log: &InputLog,
+    slot: Slot,
+    from: Frame,
+    count: i32,
+) -> Option<impl Iterator<Item = &crate::base::Input>> {
     if count <= 0 || log.get(slot, from).is_none() || log.get(slot, from + (count - 1)).is_none() {
         return None;
     }
@@ -202,7 +207,9 @@ fn encode_block(play: &Play, first: Frame, end: Frame, cache: &mut BlockCache) {
     cache.bytes.clear();
     cache.flags = if lengths { FLAG_LENGTHS } else { 0 };
     emit_block(&mut cache.bytes, slots.len(), count as usize, input_max, lengths, |k, i| {
-        play.log.get(slots[k], first + i as i32).expect("frames from the oldest unacknowledged on are in the log")
+        play.log
+            .get(slots[k], first + i as i32)
+            .expect("frames from the oldest unacknowledged on are in the log")
     });
     cache.first = first;
     cache.end = end;

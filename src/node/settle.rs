@@ -44,7 +44,8 @@ impl Node {
                 }
                 handshake::Output::Paired { peer, from, keys } => {
                     let mut channel = Channel::new(keys, self.config.max_datagram, now);
-                    channel.set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
+                    channel
+                        .set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
                     let mut link = Link::new(channel, from);
                     link.want(now);
                     self.set_link(peer, link, now);
@@ -88,7 +89,9 @@ impl Node {
     pub(super) fn settle_joining(&mut self, now: Instant) {
         while let Some(joining) = self.joining.as_mut() {
             let Some(received) = joining.channel.poll_message() else { return };
-            let Ok(Control::Admit { you, us, chain, .. }) = self.codec.decode(&received.data) else { continue };
+            let Ok(Control::Admit { you, us, chain, .. }) = self.codec.decode(&received.data) else {
+                continue;
+            };
             let (Some(you), Some(coordinator)) = (PeerIndex::new(you), PeerIndex::new(us)) else { continue };
             if you == coordinator {
                 continue;
@@ -108,13 +111,13 @@ impl Node {
 
     /// A member's packet was opened: take its messages and clock samples.
     pub(super) fn handle_heard(&mut self, peer: PeerIndex, now: Instant) {
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         if !link.confirmed {
             link.confirmed = true;
             self.handshakes.confirm_pair(peer);
         }
         self.settle_messages(peer, now);
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         let mut changed = false;
         while let Some(sample) = link.channel.poll_clock_sample() {
             if self.coordinator == Some(peer) {
@@ -132,7 +135,7 @@ impl Node {
 
     fn settle_messages(&mut self, peer: PeerIndex, now: Instant) {
         loop {
-            let Some(link) = self.links[peer.index()].as_mut() else { return };
+            let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
             if link.held.len() >= MAX_HELD {
                 break;
             }
@@ -149,7 +152,7 @@ impl Node {
             }
         }
         self.settle_held(peer);
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         if !link.outbox.is_empty() {
             link.pump_outbox();
         }
@@ -163,7 +166,7 @@ impl Node {
 
     /// Hands application messages to the game while it polls.
     fn settle_held(&mut self, peer: PeerIndex) {
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         while let Some(Received { stream, delivery, data }) = link.held.pop_front() {
             if self.port.is_nearly_full() {
                 if delivery == Delivery::Reliable || link.held.len() < MAX_HELD / 2 {
@@ -196,7 +199,7 @@ impl Node {
     }
 
     fn handle_bye(&mut self, peer: PeerIndex, now: Instant) {
-        if let Some(link) = self.links[peer.index()].as_mut() {
+        if let Some(link) = self.links[peer.index()].as_deref_mut() {
             link.said_bye = true;
         }
         match self.play.as_mut() {
@@ -247,7 +250,9 @@ impl Node {
                     self.tell(MeshNews::Left { peer, reason: LeaveReason::TimedOut });
                     self.drop_link(peer);
                 }
-                lobby::Output::Ready(peer, local_slots) => self.tell(MeshNews::PeerReady { peer, local_slots }),
+                lobby::Output::Ready(peer, local_slots) => {
+                    self.tell(MeshNews::PeerReady { peer, local_slots });
+                }
                 lobby::Output::SettingsDiffer(peer, ours, theirs) => self.tell(MeshNews::SettingsDiffer {
                     peer,
                     refusal: Refusal { reason: RefuseReason::Settings, ours, theirs },
@@ -265,6 +270,10 @@ impl Node {
         now: Instant,
     ) {
         if us == coordinator {
+            // The room key, which is ours, lets us introduce.
+            let expires = self.config.unix_time_s.saturating_add(CERTIFICATE_LIFE_S);
+            let ourselves = self.handshakes.identity().public();
+            let chain = self.handshakes.chain_for(&ourselves, expires).unwrap_or(chain);
             self.handshakes.set_us(us, chain);
         } else if let Some(address) = self.config.local_address {
             self.send_control(coordinator, &Control::Candidates { addresses: vec![address.into()] }, now);
@@ -279,7 +288,7 @@ impl Node {
     fn start(&mut self, start: lobby::Start, now: Instant) {
         let Some(us) = self.lobby.us() else { return };
         self.tell(MeshNews::Starting { at: start.frame0_at });
-        self.open_play(start, us, now);
+        self.open_play(&start, us, now);
         self.tell_clock();
         let info = StartInfo { seed: start.seed, slots: start.slots, us, frame0_at: start.frame0_at };
         self.tell_session(SessionNews::Start(info));
@@ -368,7 +377,7 @@ impl Node {
         let newly = lost.difference(play.left);
         play.left = play.left.union(lost);
         for peer in newly {
-            let said_bye = self.links[peer.index()].as_ref().is_some_and(|link| link.said_bye);
+            let said_bye = self.links[peer.index()].as_deref().is_some_and(|link| link.said_bye);
             let reason = if said_bye { LeaveReason::Goodbye } else { LeaveReason::TimedOut };
             self.tell(MeshNews::Left { peer, reason });
         }
@@ -384,9 +393,10 @@ impl Node {
     pub(super) fn set_pace(&mut self, now: Instant, at_once: bool) {
         let Some(play) = self.play.as_ref() else { return };
         let members = play.cut.members();
-        let agreeing = play.cut.is_open() || play.watches_expiry || !play.forced.intersection(members).is_empty();
+        let agreeing =
+            play.cut.is_open() || play.watches_expiry || !play.forced.intersection(members).is_empty();
         for peer in PeerIndex::all() {
-            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
             link.pace = if !members.contains(peer) || play.cut.is_cut_off() {
                 Pace::Gone
             } else if agreeing {
@@ -417,7 +427,7 @@ impl Node {
         } else {
             self.clock.follow_another();
             let synced = self.clock.is_synced();
-            if let Some(link) = coordinator.and_then(|c| self.links[c.index()].as_mut()) {
+            if let Some(link) = coordinator.and_then(|c| self.links[c.index()].as_deref_mut()) {
                 link.channel.set_fast_timing(!synced);
             }
         }
@@ -430,7 +440,9 @@ impl Node {
         for slot in crate::base::Slot::all() {
             while let Some(record) = play.log.next_record(slot) {
                 let news = match record {
-                    Record::Inputs { first, count, input } => SessionNews::Inputs { slot, first, count, input },
+                    Record::Inputs { first, count, input } => {
+                        SessionNews::Inputs { slot, first, count, input }
+                    }
                     Record::Cut { end } => SessionNews::Cut { slot, end },
                 };
                 if session.try_send(news).is_err() {
@@ -458,7 +470,7 @@ impl Node {
     }
 
     fn note_stall(&mut self, peer: PeerIndex) {
-        let Some(link) = self.links[peer.index()].as_mut() else { return };
+        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
         let asleep = link.asleep_since.is_some();
         if asleep != link.asleep_told {
             link.asleep_told = asleep;
@@ -470,7 +482,7 @@ impl Node {
     pub(super) fn tell_stats(&mut self, now: Instant) {
         for peer in PeerIndex::all() {
             self.settle_held(peer);
-            let Some(link) = self.links[peer.index()].as_mut() else { continue };
+            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
             let stats = link.channel.stats(now);
             let (sent, received) = self.totals[peer.index()];
             self.totals[peer.index()] = (stats.bytes_sent, stats.bytes_received);

@@ -161,7 +161,10 @@ impl Codec {
     /// Appends the encoding.
     pub fn encode(&mut self, control: &Control, out: &mut Vec<u8>) {
         out.extend_from_slice(self.buffer.encode(control));
-        debug_assert!(out.len() <= MAX_MESSAGE, "control messages are split by member, so each fits a packet");
+        debug_assert!(
+            out.len() <= MAX_MESSAGE,
+            "control messages are split by member, so each fits a packet"
+        );
     }
 
     /// Decodes a whole message.
@@ -202,7 +205,8 @@ mod tests {
             signature: [0xCC; 64],
         };
         let mut out = Vec::new();
-        Codec::default().encode(&Control::Admit { you: 15, us: 0, max_peers: 16, chain: vec![certificate; 4] }, &mut out);
+        Codec::default()
+            .encode(&Control::Admit { you: 15, us: 0, max_peers: 16, chain: vec![certificate; 4] }, &mut out);
         assert!(out.len() <= 570, "{}", out.len());
     }
 

@@ -56,10 +56,12 @@ pub enum RefuseReason {
     BadRoom,
     /// Nobody answered at that address.
     NoAnswer,
+    /// That member is not the one that admits; join through the room's coordinator.
+    NotCoordinator,
 }
 
 impl RefuseReason {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::GameId,
         Self::BuildId,
         Self::WireVersion,
@@ -68,6 +70,7 @@ impl RefuseReason {
         Self::AlreadyStarted,
         Self::BadRoom,
         Self::NoAnswer,
+        Self::NotCoordinator,
     ];
 }
 

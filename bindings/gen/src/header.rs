@@ -58,7 +58,10 @@ fn split(text: &str) -> Result<BTreeMap<String, Item>, String> {
         }
         if depth == 0 && (line.ends_with(';') || line.starts_with("#define")) {
             let name = name_of(&declaration).ok_or_else(|| format!("no name in {declaration}"))?;
-            items.insert(name, Item { comment: std::mem::take(&mut comment), text: std::mem::take(&mut declaration) });
+            items.insert(
+                name,
+                Item { comment: std::mem::take(&mut comment), text: std::mem::take(&mut declaration) },
+            );
         }
     }
     Ok(items)
@@ -93,7 +96,8 @@ pub(crate) fn render(
 ) -> Result<String, String> {
     let mut out = HEAD.to_owned();
     for (title, sources) in groups {
-        let _ = write!(out, "\n/* ---- {title} {}*/\n", "-".repeat(100usize.saturating_sub(title.len())) + " ");
+        let _ =
+            write!(out, "\n/* ---- {title} {}*/\n", "-".repeat(100usize.saturating_sub(title.len())) + " ");
         let mut previous = None;
         for (name, kind) in sources.iter().flat_map(|source| &source.items) {
             let item = items.get(name).ok_or_else(|| format!("cbindgen dropped {name}"))?;
@@ -155,7 +159,9 @@ fn declaration(name: &str, kind: &Kind, text: &str) -> Result<String, String> {
                 other => Err(format!("{name}: constants are u32 or i32, not {other}")),
             }
         }
-        Kind::Type => Ok(compact_fields(text).replace("    struct retick_", "    retick_").replace("(void *user, struct retick_", "(void *user, retick_")),
+        Kind::Type => Ok(compact_fields(text)
+            .replace("    struct retick_", "    retick_")
+            .replace("(void *user, struct retick_", "(void *user, retick_")),
         Kind::Function => Ok(prototype(text)),
     }
 }
@@ -182,7 +188,9 @@ fn compact_fields(text: &str) -> String {
 /// A prototype on one line, or one argument a line group when that is too long.
 fn prototype(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("struct retick_", "retick_");
-    let flat = flat.replace("uint8_t *room", "uint8_t room[32]").replace("uint8_t *out_room", "uint8_t out_room[32]");
+    let flat = flat
+        .replace("uint8_t *room", "uint8_t room[32]")
+        .replace("uint8_t *out_room", "uint8_t out_room[32]");
     let flat = format!("RETICK_API {flat}");
     let Some((before, arguments)) = flat.split_once('(').filter(|_| flat.len() > LINE) else {
         return flat + "\n";

@@ -44,12 +44,15 @@ fn report(problem: &str) {
 
 fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let files = GROUPS.iter().flat_map(|(_, files)| *files);
-    let sources = files.map(|file| source::read(&root.join("src/ffi").join(file))).collect::<Result<Vec<_>, _>>()?;
+    let sources =
+        files.map(|file| source::read(&root.join("src/ffi").join(file))).collect::<Result<Vec<_>, _>>()?;
     let items = header::declarations(&root.join("cbindgen.toml"), &sources)?;
     let structs = abi::structs(&items)?;
     let mut sources = sources.iter();
-    let groups: Vec<_> =
-        GROUPS.iter().map(|(title, files)| (*title, sources.by_ref().take(files.len()).collect::<Vec<_>>())).collect();
+    let groups: Vec<_> = GROUPS
+        .iter()
+        .map(|(title, files)| (*title, sources.by_ref().take(files.len()).collect::<Vec<_>>()))
+        .collect();
     Ok(vec![
         (root.join("include/retick.h"), header::render(&groups, &items, &structs)?),
         (root.join("include/retick.abi"), abi::render(&groups, &items, &structs)?),
@@ -59,8 +62,11 @@ fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 fn check(files: &[(PathBuf, String)]) -> Result<(), String> {
     for (path, wanted) in files {
         let found = std::fs::read_to_string(path).unwrap_or_default();
-        if let Some((number, _)) =
-            wanted.lines().zip(found.lines().chain(std::iter::repeat(""))).enumerate().find(|(_, (a, b))| a != b)
+        if let Some((number, _)) = wanted
+            .lines()
+            .zip(found.lines().chain(std::iter::repeat("")))
+            .enumerate()
+            .find(|(_, (a, b))| a != b)
         {
             return Err(format!(
                 "{} differs from its sources in line {}; run `cargo run -p retick-gen -- --bless`",

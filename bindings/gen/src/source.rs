@@ -27,7 +27,8 @@ pub(crate) struct Source {
 
 /// Reads one file.
 pub(crate) fn read(path: &Path) -> Result<Source, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut items = Vec::new();
     let mut exported = false;
     for line in text.lines() {
@@ -36,9 +37,12 @@ pub(crate) fn read(path: &Path) -> Result<Source, String> {
                 let kind = rest.split('=').next().unwrap_or_default().trim().to_owned();
                 items.push((name.to_owned(), Kind::Const(kind)));
             }
-        } else if let Some(rest) = line.strip_prefix("pub type ").or_else(|| line.strip_prefix("pub struct ")) {
+        } else if let Some(rest) = line.strip_prefix("pub type ").or_else(|| line.strip_prefix("pub struct "))
+        {
             items.push((word(rest), Kind::Type));
-        } else if let Some((_, rest)) = line.split_once("extern \"C\" fn ").filter(|_| line.starts_with("pub ")) {
+        } else if let Some((_, rest)) =
+            line.split_once("extern \"C\" fn ").filter(|_| line.starts_with("pub "))
+        {
             if !exported {
                 return Err(format!("{}: {} lacks #[unsafe(no_mangle)]", path.display(), word(rest)));
             }
