@@ -46,3 +46,11 @@ impl fmt::Display for OpenError {
     }
 }
 impl std::error::Error for OpenError {}
+
+/// The C API keeps meshes behind handles that any thread may use, one at a time.
+const fn can_move_between_threads<T: Send>() {}
+const _: () = {
+    can_move_between_threads::<ThreadedMesh>();
+    can_move_between_threads::<ManualMesh>();
+    can_move_between_threads::<CustomMesh>();
+};

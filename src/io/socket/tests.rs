@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 fn two_sockets_exchange_over_ipv4_and_over_ipv6() {
     let (mut a, mut b) = (Socks::open(BindConfig::default()), Socks::open(BindConfig::default()));
     for host in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-        if host.is_ipv6() && b.local.v6.is_none() {
-            assert!(!has_ipv6(), "the machine has IPv6, but the mesh does not listen on it");
+        if host.is_ipv6() && !has_ipv6() {
             continue;
         }
         a.sockets.send(Addr::ip((host, b.local.port()).into()), b"there");
