@@ -202,11 +202,6 @@ impl Outgoing {
         self.settled = counter + 1;
     }
 
-    #[cfg(test)]
-    pub(super) fn newest(&self) -> u64 {
-        self.newest
-    }
-
     /// The counter of the next packet; those with low bits 0 are skipped, since an ack of 0 means none.
     pub(super) fn next_counter(&mut self, now: Instant) -> u64 {
         self.newest += 1;

@@ -228,6 +228,16 @@ impl Receiver {
         self.expected = [seq; STREAMS];
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.early.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds(&self, start: &[u8]) -> bool {
+        self.early.iter().any(|(_, _, data)| data.starts_with(start))
+    }
+
     /// Takes one message; whatever is now in order goes to `inbox`.
     pub(super) fn handle(
         &mut self,
