@@ -817,7 +817,7 @@ RETICK_API retick_result retick_mesh_destroy(retick_mesh mesh);
 /** flag of SAVE and LOAD: call retick_session_run_step for this step instead of doing it yourself (RETICK_STATE_REGIONS). */
 #define RETICK_STEP_BY_LIBRARY 4u
 
-/** flag of SAVE: set checksum to a digest of the state, or leave it and the bytes are hashed (RETICK_STATE_SLOTS: it must be set). */
+/** flag of SAVE (RETICK_STATE_SLOTS): set checksum to the game's digest of the state. In the other modes the bytes are hashed. */
 #define RETICK_SAVE_CHECKSUM 8u
 
 /** slot_status: the input is a guess. */
@@ -965,60 +965,72 @@ typedef struct retick_callbacks {
 } retick_callbacks;
 
 /**
- * What a session has done so far.
+ * What a session has done so far, and what holds now.
  */
 typedef struct retick_stats {
     /** Set by the caller: sizeof(retick_stats). */
     uint32_t struct_size;
     /** The next frame to simulate for the first time. */
     int32_t frame;
-    /** Frames below this one are confirmed. frame - confirmed_frame is the confirmed lag. */
+    /** The newest frame whose inputs are all confirmed; -1 = none. */
     int32_t confirmed_frame;
     /** In frames. */
     uint32_t prediction_window;
     /** Of the first local slot, in frames. */
     uint32_t input_delay;
-    /** Deepest rollback so far, in frames. */
+    /** Most frames simulated again in one list. */
     uint32_t longest_rollback;
     /** Why the newest stall happened: RETICK_STALL_*. */
     uint32_t stall_reason;
     /** The peer who caused it, or RETICK_NO_PEER. */
     uint32_t stall_peer;
-    /** How far we lead (positive) or trail the mesh's schedule, in frames. */
+    /** 1 when the last call began no new frame. */
+    uint32_t is_stalled;
+    /** Calls in a row, up to now, that began no new frame. */
+    uint32_t stalled_calls;
+    /** How far the next frame is ahead of the mesh's schedule (negative: behind), in frames; 0 in normal play. */
     float frames_ahead;
-    /** 0. */
-    uint32_t reserved;
-    /** Rollbacks. */
+    /** States kept now. */
+    uint32_t states_live;
+    /** Microseconds between begin_frame and end_frame of the last list. */
+    uint32_t sim_us;
+    /** The most so far. */
+    uint32_t sim_us_max;
+    /** Its sum. */
+    uint64_t sim_us_total;
+    /** Calls that began a new frame. */
+    uint64_t advanced;
+    /** Calls that began no new frame because something was missing. */
+    uint64_t stalls;
+    /** Lists that corrected a wrong prediction. */
     uint64_t rollbacks;
     /** Frames simulated again. */
     uint64_t resimulated_frames;
-    /** Frames that could not begin when they were due. */
-    uint64_t stalls;
     /** SAVE steps. */
     uint64_t saves;
     /** LOAD steps. */
     uint64_t loads;
-    /** ADVANCE steps. */
-    uint64_t advances;
+    /** Confirmed frames whose digest differed from another peer's. */
+    uint64_t desyncs;
 } retick_stats;
 
 /**
- * One frame of the net graph.
+ * One call of begin_frame or advance in the net graph.
  */
 typedef struct retick_sample {
-    /** Which frame. */
+    /** The next frame to simulate, after this call. */
     int32_t frame;
-    /** How many frames were rolled back in it. */
+    /** How many frames were simulated again. */
     uint16_t rollback;
-    /** How many calls stalled before it could begin. */
+    /** 1: no new frame was begun. */
     uint16_t stalled;
-    /** Largest round trip to any peer. */
+    /** The slowest link's round trip. */
     uint16_t rtt_ms;
-    /** Largest loss to or from any peer, in tenths of a percent. */
+    /** The worst link's lost packets, of a thousand. */
     uint16_t lost;
-    /** Bytes received, per second. */
+    /** Bytes received per frame, all links together. */
     uint32_t bytes_in;
-    /** Bytes sent, per second. */
+    /** Bytes sent per frame, all links together. */
     uint32_t bytes_out;
     /** Microseconds between begin_frame and end_frame. */
     uint32_t sim_us;
@@ -1151,8 +1163,8 @@ RETICK_API retick_result retick_session_advance(retick_session session, const re
  * \param out_steps the list.
  * \param out_count how many steps.
  * \returns RETICK_OK: a new frame is among the steps; RETICK_RESIMULATE_ONLY: no new frame, but corrected ones;
- *   RETICK_STALL: no new frame, repeat the last picture. Steps may have to be run in each case, and the list must be
- *   closed. RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
+ *   RETICK_STALL: no new frame, repeat the last picture. A list with steps must be run and closed in each case; closing
+ *   an empty one is allowed. RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
  *
  * Thread: any; one thread at a time for one session.
  * Lifetime: the list and what it points to live until end_frame or abort_frame, also through retick_shutdown.
@@ -1193,8 +1205,8 @@ RETICK_API retick_result retick_session_grow_state(retick_session session, uint3
  * Closes the list: every step was done. saved_size and checksum are read from the steps now.
  *
  * \param session the session.
- * \returns RETICK_OK; RETICK_ERR_INVALID_STATE without an open list; RETICK_ERR_INVALID_ARGUMENT when a saved_size is
- *   larger than its state_size (the list is aborted); RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_PANIC or
+ * \returns RETICK_OK; RETICK_ERR_INVALID_STATE without an open list, or when a step by the library was not run;
+ *   RETICK_ERR_INVALID_ARGUMENT when a saved_size is 0 or larger than its state_size (in both cases the list is aborted); RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_PANIC or
  *   RETICK_ERR_SHUT_DOWN (the list is closed and its memory freed).
  *
  * Thread: any; one thread at a time for one session.
@@ -1407,7 +1419,7 @@ RETICK_ASSERT_LAYOUT(sizeof(retick_session) == 8);
 RETICK_ASSERT_LAYOUT(sizeof(retick_session_config) == 56 + 2 * sizeof(void *));
 RETICK_ASSERT_LAYOUT(sizeof(retick_simnet) == 8);
 RETICK_ASSERT_LAYOUT(sizeof(retick_start_info) == 48);
-RETICK_ASSERT_LAYOUT(sizeof(retick_stats) == 88);
+RETICK_ASSERT_LAYOUT(sizeof(retick_stats) == 120);
 RETICK_ASSERT_LAYOUT(sizeof(retick_step) == 56 + 4 * sizeof(void *));
 #undef RETICK_ASSERT_LAYOUT
 

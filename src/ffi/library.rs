@@ -94,7 +94,8 @@ pub type retick_log_fn = Option<
 >;
 
 /// Gives size bytes at a multiple of align (a power of two), or NULL.
-pub type retick_alloc_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: u64, align: u64) -> *mut c_void>;
+pub type retick_alloc_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, size: u64, align: u64) -> *mut c_void>;
 
 /// Takes memory of a retick_alloc_fn back, with the size and align it was asked for.
 pub type retick_free_fn =
@@ -175,7 +176,11 @@ pub extern "C" fn retick_struct_size(which: u32) -> u32 {
 /// Lifetime: log and user are used until the next retick_set_log or retick_shutdown returns.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn retick_set_log(log: retick_log_fn, user: *mut c_void, max_level: u32) -> retick_result {
+pub unsafe extern "C" fn retick_set_log(
+    log: retick_log_fn,
+    user: *mut c_void,
+    max_level: u32,
+) -> retick_result {
     call("retick_set_log", || log::set(log, user, max_level))
 }
 
@@ -197,7 +202,9 @@ pub unsafe extern "C" fn retick_set_allocator(
 ) -> retick_result {
     call_before_use("retick_set_allocator", || {
         let (Some(alloc), Some(release)) = (alloc, release) else {
-            return Err(Failure::argument("alloc and release must both be functions, and one of them is NULL"));
+            return Err(Failure::argument(
+                "alloc and release must both be functions, and one of them is NULL",
+            ));
         };
         alloc::set(alloc, release, user)
     })

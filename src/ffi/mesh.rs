@@ -21,7 +21,10 @@ use std::ffi::{c_char, c_void};
 /// Thread: any, at any time.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn retick_mesh_config_init(config: *mut retick_mesh_config, struct_size: u32) -> retick_result {
+pub unsafe extern "C" fn retick_mesh_config_init(
+    config: *mut retick_mesh_config,
+    struct_size: u32,
+) -> retick_result {
     call("retick_mesh_config_init", || {
         // SAFETY: the header demands `struct_size` writable bytes at a non-null `config`.
         unsafe { ptr::init_struct::<retick_mesh_config>("config", config, struct_size) }
@@ -46,7 +49,8 @@ pub unsafe extern "C" fn retick_mesh_create(
     call("retick_mesh_create", || {
         ptr::check("out_mesh", out_mesh)?;
         // SAFETY: the header demands `struct_size` readable bytes at a non-null `config`, and what its pointers promise.
-        let setup = unsafe { convert::mesh_setup(&ptr::read_struct::<retick_mesh_config>("config", config)?) }?;
+        let setup =
+            unsafe { convert::mesh_setup(&ptr::read_struct::<retick_mesh_config>("config", config)?) }?;
         let id = handle::create_mesh(setup)?;
         // SAFETY: not null, and the header demands a writable `retick_mesh` there.
         unsafe { out_mesh.write_unaligned(retick_mesh { id }) };
@@ -100,7 +104,11 @@ pub unsafe extern "C" fn retick_mesh_room(mesh: retick_mesh, out_room: *mut u8) 
 /// Thread: any; one thread at a time for one mesh.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn retick_mesh_join(mesh: retick_mesh, address: *const c_char, room: *const u8) -> retick_result {
+pub unsafe extern "C" fn retick_mesh_join(
+    mesh: retick_mesh,
+    address: *const c_char,
+    room: *const u8,
+) -> retick_result {
     call("retick_mesh_join", || {
         // SAFETY: the header demands a NUL-terminated text at a non-null `address`, and 32 bytes at `room`.
         let (address, room) = unsafe { (ptr::text("address", address)?, ptr::room("room", room)?) };
@@ -238,7 +246,10 @@ pub extern "C" fn retick_mesh_poll(mesh: retick_mesh) -> retick_result {
 /// Lifetime: text and data live until the next retick_mesh_poll of this mesh.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn retick_mesh_next_event(mesh: retick_mesh, out_event: *mut retick_event) -> retick_result {
+pub unsafe extern "C" fn retick_mesh_next_event(
+    mesh: retick_mesh,
+    out_event: *mut retick_event,
+) -> retick_result {
     call("retick_mesh_next_event", || {
         // SAFETY: the header demands `struct_size` writable bytes at a non-null `out_event`.
         let size = unsafe { ptr::out_struct_size("out_event", out_event) }?;

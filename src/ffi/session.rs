@@ -3,11 +3,12 @@
 //! Fed by: the game's thread. Yields: step lists, events, stats.
 //! Never: holds a handle's lock while a step of the game runs.
 
+use super::event_types::retick_event;
 use super::guard::{Failure, call};
 use super::handle::{self, Need, with_session};
 use super::handles::{retick_mesh, retick_session};
 use super::library::{RETICK_NONE, RETICK_OK, retick_result};
-use super::event_types::retick_event;
+use super::session_handle::Open;
 use super::session_types::{
     retick_callbacks, retick_sample, retick_session_config, retick_start_info, retick_stats, retick_step,
 };
@@ -97,7 +98,10 @@ pub unsafe extern "C" fn retick_session_add_region(
 /// Thread: any; one thread at a time for one session.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn retick_session_state_slots(session: retick_session, out_count: *mut u32) -> retick_result {
+pub unsafe extern "C" fn retick_session_state_slots(
+    session: retick_session,
+    out_count: *mut u32,
+) -> retick_result {
     call("retick_session_state_slots", || {
         ptr::check("out_count", out_count)?;
         with_session(session, Need::Any, |s| {
@@ -229,8 +233,8 @@ pub unsafe extern "C" fn retick_session_advance(
 /// \param out_steps the list.
 /// \param out_count how many steps.
 /// \returns RETICK_OK: a new frame is among the steps; RETICK_RESIMULATE_ONLY: no new frame, but corrected ones;
-///   RETICK_STALL: no new frame, repeat the last picture. Steps may have to be run in each case, and the list must be
-///   closed. RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
+///   RETICK_STALL: no new frame, repeat the last picture. A list with steps must be run and closed in each case; closing
+///   an empty one is allowed. RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
 ///
 /// Thread: any; one thread at a time for one session.
 /// Lifetime: the list and what it points to live until end_frame or abort_frame, also through retick_shutdown.
@@ -247,7 +251,7 @@ pub unsafe extern "C" fn retick_session_begin_frame(
         ptr::check("out_count", out_count)?;
         let stride = convert::stride("step_size", step_size, size_of::<retick_step>())?;
         with_session(session, Need::NoList, |s| {
-            let (verdict, steps, count) = s.begin_frame(stride, false)?;
+            let (verdict, steps, count) = s.begin_frame(stride, Open::ByGame)?;
             // SAFETY: not null, and the header demands writable values of these types there.
             unsafe {
                 out_steps.write_unaligned(steps);
@@ -293,8 +297,8 @@ pub extern "C" fn retick_session_grow_state(session: retick_session, index: u32,
 /// Closes the list: every step was done. saved_size and checksum are read from the steps now.
 ///
 /// \param session the session.
-/// \returns RETICK_OK; RETICK_ERR_INVALID_STATE without an open list; RETICK_ERR_INVALID_ARGUMENT when a saved_size is
-///   larger than its state_size (the list is aborted); RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_PANIC or
+/// \returns RETICK_OK; RETICK_ERR_INVALID_STATE without an open list, or when a step by the library was not run;
+///   RETICK_ERR_INVALID_ARGUMENT when a saved_size is 0 or larger than its state_size (in both cases the list is aborted); RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_PANIC or
 ///   RETICK_ERR_SHUT_DOWN (the list is closed and its memory freed).
 ///
 /// Thread: any; one thread at a time for one session.
@@ -353,7 +357,10 @@ pub unsafe extern "C" fn retick_session_next_event(
 /// Thread: any; one thread at a time for one session. Allowed while a step list is open.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn retick_session_stats(session: retick_session, out_stats: *mut retick_stats) -> retick_result {
+pub unsafe extern "C" fn retick_session_stats(
+    session: retick_session,
+    out_stats: *mut retick_stats,
+) -> retick_result {
     call("retick_session_stats", || {
         // SAFETY: the header demands `struct_size` writable bytes at a non-null `out_stats`.
         let size = unsafe { ptr::out_struct_size("out_stats", out_stats) }?;
@@ -417,7 +424,11 @@ pub unsafe extern "C" fn retick_session_samples(
 /// Thread: any; one thread at a time for one session.
 /// Since: 0.1
 #[unsafe(no_mangle)]
-pub extern "C" fn retick_session_set_input_delay(session: retick_session, slot: u32, frames: u32) -> retick_result {
+pub extern "C" fn retick_session_set_input_delay(
+    session: retick_session,
+    slot: u32,
+    frames: u32,
+) -> retick_result {
     call("retick_session_set_input_delay", || {
         let slot = convert::slot(slot)?;
         with_session(session, Need::NoList, |s| s.set_input_delay(slot, frames))

@@ -36,7 +36,7 @@ pub const RETICK_ADVANCE_RESIMULATING: u32 = 1;
 pub const RETICK_ADVANCE_CONFIRMED: u32 = 2;
 /// flag of SAVE and LOAD: call retick_session_run_step for this step instead of doing it yourself (RETICK_STATE_REGIONS).
 pub const RETICK_STEP_BY_LIBRARY: u32 = 4;
-/// flag of SAVE: set checksum to a digest of the state, or leave it and the bytes are hashed (RETICK_STATE_SLOTS: it must be set).
+/// flag of SAVE (RETICK_STATE_SLOTS): set checksum to the game's digest of the state. In the other modes the bytes are hashed.
 pub const RETICK_SAVE_CHECKSUM: u32 = 8;
 
 /// slot_status: the input is a guess.
@@ -183,7 +183,7 @@ pub struct retick_callbacks {
     pub advance: retick_step_fn,
 }
 
-/// What a session has done so far.
+/// What a session has done so far, and what holds now.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct retick_stats {
@@ -191,53 +191,65 @@ pub struct retick_stats {
     pub struct_size: u32,
     /// The next frame to simulate for the first time.
     pub frame: i32,
-    /// Frames below this one are confirmed. frame - confirmed_frame is the confirmed lag.
+    /// The newest frame whose inputs are all confirmed; -1 = none.
     pub confirmed_frame: i32,
     /// In frames.
     pub prediction_window: u32,
     /// Of the first local slot, in frames.
     pub input_delay: u32,
-    /// Deepest rollback so far, in frames.
+    /// Most frames simulated again in one list.
     pub longest_rollback: u32,
     /// Why the newest stall happened: RETICK_STALL_*.
     pub stall_reason: u32,
     /// The peer who caused it, or RETICK_NO_PEER.
     pub stall_peer: u32,
-    /// How far we lead (positive) or trail the mesh's schedule, in frames.
+    /// 1 when the last call began no new frame.
+    pub is_stalled: u32,
+    /// Calls in a row, up to now, that began no new frame.
+    pub stalled_calls: u32,
+    /// How far the next frame is ahead of the mesh's schedule (negative: behind), in frames; 0 in normal play.
     pub frames_ahead: f32,
-    /// 0.
-    pub reserved: u32,
-    /// Rollbacks.
+    /// States kept now.
+    pub states_live: u32,
+    /// Microseconds between begin_frame and end_frame of the last list.
+    pub sim_us: u32,
+    /// The most so far.
+    pub sim_us_max: u32,
+    /// Its sum.
+    pub sim_us_total: u64,
+    /// Calls that began a new frame.
+    pub advanced: u64,
+    /// Calls that began no new frame because something was missing.
+    pub stalls: u64,
+    /// Lists that corrected a wrong prediction.
     pub rollbacks: u64,
     /// Frames simulated again.
     pub resimulated_frames: u64,
-    /// Frames that could not begin when they were due.
-    pub stalls: u64,
     /// SAVE steps.
     pub saves: u64,
     /// LOAD steps.
     pub loads: u64,
-    /// ADVANCE steps.
-    pub advances: u64,
+    /// Confirmed frames whose digest differed from another peer's.
+    pub desyncs: u64,
 }
 
-/// One frame of the net graph.
+/// One call of begin_frame or advance in the net graph.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct retick_sample {
-    /// Which frame.
+    /// The next frame to simulate, after this call.
     pub frame: i32,
-    /// How many frames were rolled back in it.
+    /// How many frames were simulated again.
     pub rollback: u16,
-    /// How many calls stalled before it could begin.
+    /// 1: no new frame was begun.
     pub stalled: u16,
-    /// Largest round trip to any peer.
+    /// The slowest link's round trip.
     pub rtt_ms: u16,
-    /// Largest loss to or from any peer, in tenths of a percent.
+    /// The worst link's lost packets, of a thousand.
     pub lost: u16,
-    /// Bytes received, per second.
+    /// Bytes received per frame, all links together.
     pub bytes_in: u32,
-    /// Bytes sent, per second.
+    /// Bytes sent per frame, all links together.
     pub bytes_out: u32,
     /// Microseconds between begin_frame and end_frame.
     pub sim_us: u32,

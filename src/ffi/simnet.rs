@@ -106,7 +106,9 @@ pub extern "C" fn retick_simnet_set_paused(net: retick_simnet, index: u32, pause
 pub extern "C" fn retick_simnet_advance(net: retick_simnet, microseconds: u64) -> retick_result {
     let result = call("retick_simnet_advance", || {
         if microseconds > MAX_ADVANCE_US {
-            return Err(Failure::argument(format!("microseconds is {microseconds}; use 0 to {MAX_ADVANCE_US}")));
+            return Err(Failure::argument(format!(
+                "microseconds is {microseconds}; use 0 to {MAX_ADVANCE_US}"
+            )));
         }
         with_simnet(net, |net| net.advance(Duration::from_micros(microseconds)))
     });

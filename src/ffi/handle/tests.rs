@@ -1,0 +1,1 @@
+//! Unit tests of the handle table: panics, and what survives shutdown.
