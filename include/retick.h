@@ -332,6 +332,8 @@ typedef struct retick_simnet {
 #define RETICK_REFUSE_BAD_ROOM 7u
 /** reason of RETICK_EVENT_REFUSED: nobody answered at that address. */
 #define RETICK_REFUSE_NO_ANSWER 8u
+/** reason of RETICK_EVENT_REFUSED: that member does not admit; join through the room's coordinator. */
+#define RETICK_REFUSE_NOT_COORDINATOR 9u
 
 /**
  * News for the game. Fields that a kind does not name are 0 (peer, slot: RETICK_NO_PEER, RETICK_NO_SLOT; frame: -1).

@@ -65,6 +65,8 @@ pub const RETICK_REFUSE_ALREADY_STARTED: u32 = 6;
 pub const RETICK_REFUSE_BAD_ROOM: u32 = 7;
 /// reason of RETICK_EVENT_REFUSED: nobody answered at that address.
 pub const RETICK_REFUSE_NO_ANSWER: u32 = 8;
+/// reason of RETICK_EVENT_REFUSED: that member does not admit; join through the room's coordinator.
+pub const RETICK_REFUSE_NOT_COORDINATOR: u32 = 9;
 
 /// News for the game. Fields that a kind does not name are 0 (peer, slot: RETICK_NO_PEER, RETICK_NO_SLOT; frame: -1).
 #[repr(C)]

@@ -153,6 +153,9 @@ impl EventStore {
                         RefuseReason::AlreadyStarted => t.write_str("the match is running"),
                         RefuseReason::BadRoom => t.write_str("the room's secret is wrong"),
                         RefuseReason::NoAnswer => t.write_str("nobody answered at that address"),
+                        RefuseReason::NotCoordinator => {
+                            t.write_str("that member does not admit; join through the coordinator")
+                        }
                     }
                 });
             }
@@ -288,5 +291,6 @@ fn refuse_number(reason: RefuseReason) -> u32 {
         RefuseReason::AlreadyStarted => RETICK_REFUSE_ALREADY_STARTED,
         RefuseReason::BadRoom => RETICK_REFUSE_BAD_ROOM,
         RefuseReason::NoAnswer => RETICK_REFUSE_NO_ANSWER,
+        RefuseReason::NotCoordinator => RETICK_REFUSE_NOT_COORDINATOR,
     }
 }
