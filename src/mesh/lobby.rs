@@ -27,6 +27,8 @@ pub enum Output {
         identity: Identity,
         /// Where to try.
         addresses: Vec<Addr>,
+        /// Whether it was known, but not at all of these addresses.
+        moved: bool,
     },
     /// We are in.
     Joined {
@@ -200,7 +202,12 @@ impl Lobby {
         });
         self.connected.insert(guest);
         self.introduce_to_all(guest);
-        self.outputs.push_back(Output::Introduce { peer: guest, identity, addresses: vec![from] });
+        self.outputs.push_back(Output::Introduce {
+            peer: guest,
+            identity,
+            addresses: vec![from],
+            moved: false,
+        });
         self.tell_status();
     }
 
@@ -296,7 +303,15 @@ impl Lobby {
             Control::Candidates { addresses } => {
                 let Some(member) = self.members[from.index()].as_mut() else { return };
                 let room = MAX_CANDIDATES.saturating_sub(member.addresses.len());
-                member.addresses.extend(addresses.into_iter().filter(|a| a.parse().is_some()).take(room));
+                let before = member.addresses.len();
+                for address in addresses.into_iter().filter(|a| a.parse().is_some()).take(room) {
+                    if !member.addresses.contains(&address) {
+                        member.addresses.push(address);
+                    }
+                }
+                if member.addresses.len() == before {
+                    return;
+                }
                 if self.is_coordinator() {
                     self.introduce_to_all(from);
                 }
@@ -362,9 +377,13 @@ impl Lobby {
     fn handle_member(&mut self, index: u8, identity: Identity, addresses: Vec<WireAddr>) {
         let Some(peer) = PeerIndex::new(index).filter(|p| Some(*p) != self.us) else { return };
         let candidates: Vec<Addr> = addresses.iter().filter_map(WireAddr::parse).collect();
+        let mut moved = false;
         match self.members[peer.index()].as_mut() {
             Some(known) if known.identity != identity => return,
-            Some(known) => known.addresses = addresses,
+            Some(known) => {
+                moved = known.addresses != addresses;
+                known.addresses = addresses;
+            }
             None => {
                 self.members[peer.index()] = Some(Member {
                     identity,
@@ -375,7 +394,7 @@ impl Lobby {
                 });
             }
         }
-        self.outputs.push_back(Output::Introduce { peer, identity, addresses: candidates });
+        self.outputs.push_back(Output::Introduce { peer, identity, addresses: candidates, moved });
     }
 
     fn handle_prepared(&mut self, from: PeerIndex, of: u32) {

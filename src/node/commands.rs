@@ -186,6 +186,7 @@ impl Node {
         self.liveness.remove(peer);
         self.handshakes.remove_member(peer);
         self.introduced.remove(peer);
+        self.pending[peer.index()] = None;
     }
 
     /// A new link to a member.
@@ -200,7 +201,9 @@ impl Node {
     /// Whether a session is open, and with which settings.
     pub(super) fn open_play(&mut self, start: &crate::mesh::lobby::Start, us: PeerIndex, now: Instant) {
         let Some((settings, port)) = &self.session else { return };
-        let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), now);
+        // Nobody is asleep before frame 0.
+        let called_at = self.clock.model().local_time(start.frame0_at).max(now);
+        let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), called_at);
         self.block = super::BlockCache::default();
         self.play = Some(play);
     }

@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A packet goes at least this often while survivors agree on a leaver: its sections are repeated, not acknowledged.
-const AGREEMENT_EVERY: Duration = Duration::from_millis(15);
+const AGREEMENT_EVERY: Duration = Duration::from_millis(8);
+/// Above this loss a link gets three times the heartbeats.
+const LOSSY_PPM: u32 = 30_000;
 /// A NEED holds so long after the packet that carried it.
 const NEED_HOLDS: Duration = Duration::from_millis(200);
 /// A peer that is out is told so at most this often.
@@ -62,6 +64,7 @@ pub(super) struct Link {
     pub(super) credit: u32,
     pub(super) wanted_at: Option<Instant>,
     pub(super) pace: Pace,
+    heartbeat: Duration,
     gone_told_at: Instant,
 }
 
@@ -84,6 +87,7 @@ impl Link {
             credit: 0,
             wanted_at: None,
             pace: Pace::Heartbeat,
+            heartbeat: HEARTBEAT,
             gone_told_at: Instant::ZERO,
         }
     }
@@ -91,13 +95,18 @@ impl Link {
     /// When the next packet is due.
     pub(super) fn due_at(&self) -> Option<Instant> {
         let every = match self.pace {
-            Pace::Heartbeat => HEARTBEAT,
+            Pace::Heartbeat => self.heartbeat,
             Pace::Agreement => AGREEMENT_EVERY,
             Pace::Gone => return self.wanted_at.map(|at| at.max(self.gone_told_at + TELL_GONE_EVERY)),
         };
         let regular = self.channel.last_sent() + every;
         let asked = self.channel.poll_timeout().unwrap_or(regular);
         Some(regular.min(asked).min(self.wanted_at.unwrap_or(regular)))
+    }
+
+    /// On a lossy link heartbeats go more often: three lost in a row must stay so rare that no live peer is suspected.
+    pub(super) fn adapt_heartbeat(&mut self, loss_ppm: u32) {
+        self.heartbeat = if loss_ppm > LOSSY_PPM { HEARTBEAT / 3 } else { HEARTBEAT };
     }
 
     /// Asks for a packet at once.

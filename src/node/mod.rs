@@ -85,6 +85,8 @@ pub struct Node {
     coordinator: Option<PeerIndex>,
     liveness: Liveness,
     links: [Option<Box<Link>>; MAX_PEERS],
+    /// Channels whose keys wait for their first packet before they replace the link's.
+    pending: [Option<Box<Link>>; MAX_PEERS],
     joining: Option<Joining>,
     /// Members whose keys we know, so that news of one come once.
     introduced: PeerSet,
@@ -131,6 +133,7 @@ impl Node {
             coordinator: None,
             liveness: Liveness::new(limits),
             links: [const { None }; MAX_PEERS],
+            pending: [const { None }; MAX_PEERS],
             joining: None,
             introduced: PeerSet::EMPTY,
             session: None,
@@ -176,7 +179,12 @@ impl Node {
             PeerIndex::new(sender)
         };
         if let Some(peer) = peer.filter(|p| self.links[p.index()].is_some()) {
-            if self.receive(peer, bytes, now) {
+            let copy = self.pending[peer.index()].is_some().then(|| bytes.to_vec());
+            let mut opened = self.receive(peer, bytes, now);
+            if !opened && let Some(mut copy) = copy {
+                opened = self.receive_pending(peer, &mut copy, now);
+            }
+            if opened {
                 self.handle_heard(peer, now);
             }
         } else if let Some(joining) = self.joining.as_mut().filter(|joining| joining.addr == from) {

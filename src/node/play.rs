@@ -46,7 +46,7 @@ impl Play {
         members: PeerSet,
         settings: SessionSettings,
         session: Option<NewsPort>,
-        now: Instant,
+        called_at: Instant,
     ) -> Self {
         let log = InputLog::new(&start.slots);
         let local = log.slots_of(us);
@@ -59,7 +59,7 @@ impl Play {
             forced: PeerSet::EMPTY,
             session,
             current: Frame::ZERO,
-            called_at: now,
+            called_at,
             sent_end: Frame::ZERO,
             handover_waits: true,
             left: PeerSet::EMPTY,

@@ -85,6 +85,21 @@ impl Node {
         }
         true
     }
+
+    /// The packet did not open with the link's keys: if it does with newer ones, they replace them.
+    pub(super) fn receive_pending(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
+        let Some(mut link) = self.pending[peer.index()].take() else { return false };
+        // What this first packet says is repeated in the next ones.
+        if link.channel.handle_packet(bytes, now, &mut |_| {}).is_err() {
+            self.pending[peer.index()] = Some(link);
+            return false;
+        }
+        if let Some(old) = self.links[peer.index()].as_deref() {
+            link.acked = old.acked;
+        }
+        self.set_link(peer, *link, now);
+        true
+    }
 }
 
 fn take_inputs(

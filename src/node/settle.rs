@@ -10,7 +10,7 @@ use crate::bridge::{
     Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
 };
 use crate::channel::handshake::{self, Room};
-use crate::channel::{Channel, Received};
+use crate::channel::{Channel, Received, SessionKeys};
 use crate::mesh::clock::Sample;
 use crate::mesh::input_log::Record;
 use crate::mesh::lobby::NoPlace;
@@ -42,16 +42,7 @@ impl Node {
                     let channel = Channel::new(keys, self.config.max_datagram, now);
                     self.joining = Some(Joining { link: Link::new(channel, from), introducer });
                 }
-                handshake::Output::Paired { peer, from, keys } => {
-                    let mut channel = Channel::new(keys, self.config.max_datagram, now);
-                    channel
-                        .set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
-                    let mut link = Link::new(channel, from);
-                    link.want(now);
-                    self.set_link(peer, link, now);
-                    self.lobby.handle_paired(peer);
-                    self.tell(MeshNews::PeerConnected { peer, address: from });
-                }
+                handshake::Output::Paired { peer, from, keys } => self.paired(peer, from, keys, now),
                 handshake::Output::Refused { from, refusal, us } => {
                     if us {
                         self.joining = None;
@@ -59,6 +50,25 @@ impl Node {
                     self.tell(MeshNews::Refused { address: from, refusal, us });
                 }
             }
+        }
+    }
+
+    fn paired(&mut self, peer: PeerIndex, from: Addr, keys: SessionKeys, now: Instant) {
+        let mut channel = Channel::new(keys, self.config.max_datagram, now);
+        channel.set_sender(self.lobby.us().map_or(crate::wire::header::NO_SENDER, PeerIndex::get));
+        let mut link = Link::new(channel, from);
+        link.want(now);
+        let answers = self.lobby.us().is_some_and(|us| us > peer);
+        if answers && self.links[peer.index()].is_some() {
+            // The caller may not have our answer: the old keys stay until a packet opens with the new ones.
+            self.pending[peer.index()] = Some(Box::new(link));
+            return;
+        }
+        let is_new = self.links[peer.index()].is_none();
+        self.set_link(peer, link, now);
+        self.lobby.handle_paired(peer);
+        if is_new {
+            self.tell(MeshNews::PeerConnected { peer, address: from });
         }
     }
 
@@ -233,11 +243,14 @@ impl Node {
         while let Some(output) = self.lobby.poll_output() {
             match output {
                 lobby::Output::Send(peer, control) => self.send_control(peer, &control, now),
-                lobby::Output::Introduce { peer, identity, addresses } => {
+                lobby::Output::Introduce { peer, identity, addresses, moved } => {
                     let is_new = !self.introduced.contains(peer);
                     self.introduced.insert(peer);
                     self.handshakes.set_member(peer, identity);
-                    if self.links[peer.index()].is_none() && self.lobby.us().is_some_and(|us| us < peer) {
+                    if self.links[peer.index()].is_none()
+                        && self.lobby.us().is_some_and(|us| us < peer)
+                        && !(self.handshakes.is_calling(peer) && !moved)
+                    {
                         self.handshakes.start_pair(peer, &addresses, now, self.entropy.as_mut());
                     }
                     if is_new {
@@ -484,6 +497,7 @@ impl Node {
             self.settle_held(peer);
             let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
             let stats = link.channel.stats(now);
+            link.adapt_heartbeat(stats.loss_sent_ppm);
             let (sent, received) = self.totals[peer.index()];
             self.totals[peer.index()] = (stats.bytes_sent, stats.bytes_received);
             let per_second = |total: u64, before: u64| total.saturating_sub(before).saturating_mul(10) as u32;
