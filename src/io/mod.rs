@@ -54,3 +54,6 @@ const _: () = {
     can_move_between_threads::<ManualMesh>();
     can_move_between_threads::<CustomMesh>();
 };
+
+#[cfg(test)]
+mod tests;
