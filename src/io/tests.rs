@@ -97,7 +97,9 @@ fn meshes_on_a_custom_transport_meet() {
     let mut now = Instant::from_millis(1000);
     let mut carry = |meshes: &mut [CustomMesh; 2]| {
         now += Duration::from_millis(1);
-        meshes.iter_mut().for_each(|mesh| mesh.run(now));
+        for mesh in meshes.iter_mut() {
+            mesh.run(now);
+        }
         for from in 0..2 {
             let [a, b] = &mut *meshes;
             let (sender, receiver) = if from == 0 { (a, b) } else { (b, a) };
