@@ -28,7 +28,7 @@ const FENCES: &[Fence] = &[
         why: "time is handed in; only the driver reads a clock",
     },
     Fence {
-        what: &["std::thread", "thread::spawn", "thread::sleep", "thread::Builder", "thread::scope"],
+        what: &["thread::spawn", "thread::sleep", "thread::park", "thread::Builder", "thread::scope"],
         places: &["src/io"],
         why: "one IO thread serves every mesh, and only the driver starts it",
     },

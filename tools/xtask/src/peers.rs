@@ -109,13 +109,14 @@ impl Peers {
                         continue;
                     }
                 }
-                if !line.is_empty() && sender.send((index, plain(&line))).is_err() {
+                let text = plain(&line);
+                line.clear();
+                if !text.is_empty() && sender.send((index, text)).is_err() {
                     return;
                 }
-                line.clear();
             }
+            // The last line may have no end, and the receiver may be gone by then.
             if !line.is_empty() {
-                // The receiver may be gone at the end of the match.
                 let _ = sender.send((index, plain(&line)));
             }
         });
