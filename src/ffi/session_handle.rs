@@ -436,6 +436,7 @@ impl SessionHandle {
     }
 
     pub(super) fn next_event(&mut self) -> Option<retick_event> {
+        self.session.poll(self.clock.now());
         while !self.events.is_full() {
             let Some(event) = self.session.next_event() else { break };
             self.events.push_session(event);

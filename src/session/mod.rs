@@ -193,13 +193,18 @@ impl Session {
 
     /// How many frames to begin now, and how far into the next one we are (0..=1, to interpolate the picture).
     pub fn frames_due(&mut self, now: Instant) -> (u32, f32) {
-        if self.list != List::Open {
-            self.drain_news(now);
-        }
+        self.poll(now);
         let Some(late_ppm) = self.late_ppm(now) else { return (0, 0.0) };
         let frames = self.pace.due(late_ppm);
         let rest = late_ppm.saturating_sub(i64::from(frames) * FRAME_PPM);
         (frames, (rest.saturating_add(FRAME_PPM) as f32 / FRAME_PPM as f32).clamp(0.0, 1.0))
+    }
+
+    /// Takes in what the node told, for a game that only waits for events: the start, above all.
+    pub fn poll(&mut self, now: Instant) {
+        if self.list != List::Open {
+            self.drain_news(now);
+        }
     }
 
     fn writable(&self) -> Result<(), SessionError> {
