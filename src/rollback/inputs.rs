@@ -12,6 +12,19 @@ use crate::base::{Frame, Input, Slot, SlotSet};
 /// Later than any frame: the end of a slot that has left, since all its inputs are known.
 pub const FOREVER: Frame = Frame(i32::MAX / 2);
 
+/// The game's own guess of an input: its slot, its frame, and the slot's newest confirmed input.
+pub type PredictFn = Box<dyn FnMut(Slot, Frame, &Input) -> Input + Send>;
+
+/// What an input that is not held is taken to be.
+pub enum Guess<'a> {
+    /// The slot's newest held one.
+    RepeatLast,
+    /// All bytes zero.
+    Zero,
+    /// What the game says.
+    Game(&'a mut PredictFn),
+}
+
 /// The inputs of all slots.
 pub struct InputTable {
     used_slots: SlotSet,
@@ -156,33 +169,51 @@ impl InputTable {
         self.first_incorrect = None;
     }
 
-    /// Lays the used row of `frame` out and returns the status of its slots; `predict` is asked for each input
-    /// that is not held, with the slot's newest held one.
-    pub fn build(&mut self, frame: Frame, mut predict: impl FnMut(Slot, &Input) -> Input) -> u64 {
+    /// Lays the used row of `frame` out and returns the status of its slots.
+    pub fn build(&mut self, frame: Frame, guess: &mut Guess<'_>) -> u64 {
         let row = frame.ring_index::<ROLLBACK_RING>();
-        let bytes = row * self.slots * self.input_max..(row + 1) * self.slots * self.input_max;
+        let width = self.slots * self.input_max;
+        let bytes = row * width..(row + 1) * width;
         let sizes = row * self.slots..(row + 1) * self.slots;
         self.used[bytes.clone()].copy_from_slice(&self.confirmed[bytes]);
         self.used_sizes[sizes.clone()].copy_from_slice(&self.confirmed_sizes[sizes]);
         let mut status = self.unused_status;
         for slot in self.used_slots {
             let s = slot.index();
-            let (bit, input) = if self.cuts[s].is_some_and(|cut| frame >= cut) {
-                (SLOT_DISCONNECTED, Input::EMPTY)
-            } else if frame >= self.ends[s] {
-                (SLOT_PREDICTED, predict(slot, &self.newest(slot)))
-            } else {
-                continue;
-            };
-            status |= bit << (4 * s);
-            let size = input.len().min(self.input_max);
-            let at = (row * self.slots + s) * self.input_max;
-            let to = &mut self.used[at..at + self.input_max];
-            to[..size].copy_from_slice(&input.as_slice()[..size]);
-            to[size..].fill(0);
-            self.used_sizes[row * self.slots + s] = size as u16;
+            let end = self.ends[s];
+            if self.cuts[s].is_some_and(|cut| frame >= cut) {
+                status |= SLOT_DISCONNECTED << (4 * s);
+                self.set_used(row, s, &Input::EMPTY);
+            } else if frame >= end {
+                status |= SLOT_PREDICTED << (4 * s);
+                match guess {
+                    Guess::RepeatLast if end > Frame::ZERO => {
+                        let from = (end - 1).ring_index::<ROLLBACK_RING>() * self.slots + s;
+                        let to = row * self.slots + s;
+                        let size = self.input_max;
+                        self.used[to * size..(to + 1) * size]
+                            .copy_from_slice(&self.confirmed[from * size..(from + 1) * size]);
+                        self.used_sizes[to] = self.confirmed_sizes[from];
+                    }
+                    Guess::RepeatLast => self.set_used(row, s, &Input::EMPTY),
+                    Guess::Zero => self.set_used(row, s, &Input::zeros(self.input_max)),
+                    Guess::Game(predict) => {
+                        let input = predict(slot, frame, &self.newest(slot));
+                        self.set_used(row, s, &input);
+                    }
+                }
+            }
         }
         status
+    }
+
+    fn set_used(&mut self, row: usize, slot: usize, input: &Input) {
+        let at = row * self.slots + slot;
+        let size = input.len().min(self.input_max);
+        let to = &mut self.used[at * self.input_max..(at + 1) * self.input_max];
+        to[..size].copy_from_slice(&input.as_slice()[..size]);
+        to[size..].fill(0);
+        self.used_sizes[at] = size as u16;
     }
 
     /// What a step was given: bytes of all slots, and their sizes.

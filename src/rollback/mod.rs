@@ -12,22 +12,23 @@ pub mod pace;
 pub mod states;
 pub mod step;
 
-use crate::base::limits::{MAX_SLOTS, MAX_WINDOW};
+use crate::base::limits::{MAX_SLOTS, MAX_WINDOW, ROLLBACK_RING};
 use crate::base::{Frame, Input, Slot, SlotSet};
 use crate::config::Predictor;
 use digests::is_mark;
-use inputs::InputTable;
+use inputs::{Guess, InputTable};
+
+pub use inputs::PredictFn;
 use local::LocalSlots;
 use states::States;
 use step::{Step, StepKind};
 
 /// A state is saved at least this often even when nothing can roll back, so that an aborted list can be taken back.
 const SAVE_AT_LEAST_EVERY: i32 = 60;
+/// No frame older than this before the current one is ever simulated again: a full window, the base before it, some to spare.
+const OLDEST_BASE: i32 = MAX_WINDOW + SAVE_AT_LEAST_EVERY + 4;
 /// Room of the step list: a resimulation from the oldest base, a save before each frame, a load.
 const MAX_STEPS: usize = 2 * (MAX_WINDOW + SAVE_AT_LEAST_EVERY) as usize + 8;
-
-/// The game's own guess of an input: its slot, its frame, and the slot's newest confirmed input.
-pub type PredictFn = Box<dyn FnMut(Slot, Frame, &Input) -> Input + Send>;
 
 /// What a match needs to know.
 pub struct RollbackConfig {
@@ -125,7 +126,9 @@ impl Rollback {
 
     /// The oldest frame that may have to be simulated again.
     fn oldest(&self) -> Frame {
-        self.states.base(self.settled_end())
+        let base = self.states.base(self.settled_end());
+        debug_assert!(self.current - base <= OLDEST_BASE, "base {base} at frame {}", self.current);
+        base
     }
 
     /// The state of no frame up to here can change any more, once pending corrections are done.
@@ -136,7 +139,9 @@ impl Rollback {
 
     /// See [`InputTable::push`].
     pub fn push_input(&mut self, slot: Slot, first: Frame, count: i32, input: &Input) -> i32 {
-        let oldest = self.oldest();
+        // The exact bound is dearer than the whole push, and seldom matters.
+        let near = self.current - OLDEST_BASE;
+        let oldest = if first + count <= near + ROLLBACK_RING as i32 { near } else { self.oldest() };
         self.table.push(slot, first, count, input, oldest, self.current)
     }
 
@@ -191,7 +196,14 @@ impl Rollback {
         self.table.clear_incorrect();
         let valid_until = wrong.unwrap_or(self.current).min(self.current);
         // Nothing is saved only if the very first list was aborted: then the game begins anew by itself.
-        let Some((index, from)) = self.states.best(valid_until) else { return };
+        let Some((index, from)) = self.states.best(valid_until) else {
+            if wrong.is_some() {
+                log::error!(
+                    "frame {valid_until} was wrong, but was confirmed before: no state is left to load"
+                );
+            }
+            return;
+        };
         self.states.free_after(valid_until);
         self.list.rolled_back = wrong.is_some();
         self.list.resimulated = self.current - from;
@@ -254,14 +266,12 @@ impl Rollback {
         confirmed_end: Frame,
         predict: &mut Option<PredictFn>,
     ) {
-        let zeros = Input::zeros(self.config.input_max);
-        let slot_status = match (self.config.predictor, predict) {
-            (Predictor::Zero, _) => self.table.build(frame, |_, _| zeros),
-            (Predictor::Game, Some(predict)) => {
-                self.table.build(frame, |slot, last| predict(slot, frame, last))
-            }
-            (Predictor::RepeatLast | Predictor::Game, _) => self.table.build(frame, |_, last| *last),
+        let mut guess = match (self.config.predictor, predict) {
+            (Predictor::Zero, _) => Guess::Zero,
+            (Predictor::Game, Some(predict)) => Guess::Game(predict),
+            (Predictor::RepeatLast | Predictor::Game, _) => Guess::RepeatLast,
         };
+        let slot_status = self.table.build(frame, &mut guess);
         let confirmed = frame < confirmed_end;
         self.steps.push(Step {
             kind: StepKind::Advance,

@@ -47,7 +47,7 @@ impl Session {
     pub(super) fn drain_news(&mut self, now: Instant) {
         self.retry_early();
         let mut drained = 0;
-        while self.early.len() < MAX_EARLY {
+        while self.early.len() < MAX_EARLY && drained < 2 * SESSION_NEWS_QUEUE {
             let Some(news) = self.port.as_ref().and_then(SessionPort::next_news) else { break };
             drained += 1;
             self.handle_news(news, now);
