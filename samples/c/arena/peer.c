@@ -278,13 +278,9 @@ static int run_frame(arena_peer *peer, uint64_t now_us)
     return 1;
 }
 
-static void play(arena_peer *peer, uint64_t now_us)
+static void play(arena_peer *peer, uint32_t due, uint64_t now_us)
 {
     const arena_options *options = peer->options;
-    uint32_t due = 0;
-    float alpha; /* a game that draws between frames would blend by it */
-    if (!check(peer, retick_session_frames_due(peer->session, &due, &alpha), "retick_session_frames_due"))
-        return;
     for (; due > 0 && run_frame(peer, now_us); due--) {
         int32_t frame = (int32_t)peer->state.frame;
         if (options->exit_at >= 0 && frame >= options->exit_at) {
@@ -572,15 +568,20 @@ void arena_peer_quit(arena_peer *peer, uint64_t now_us)
 
 int arena_peer_turn(arena_peer *peer, uint64_t now_us)
 {
+    uint32_t due = 0; /* frames */
     if (peer->phase == ARENA_ENDED || now_us < peer->hang_until_us)
         return peer->phase != ARENA_ENDED;
     if (peer->phase_since_us == 0)
         enter(peer, peer->phase, now_us);
+    /* First of all, also before the start: this is where the session hears what its network half has for it. A game that draws more
+     * often than it computes would ask for alpha too. */
+    if (peer->session.id != 0 && !check(peer, retick_session_frames_due(peer->session, &due, NULL), "retick_session_frames_due"))
+        return 0;
     drain_events(peer, now_us);
     if (peer->phase == ARENA_LOBBY)
         start_when_ready(peer);
     if (peer->phase == ARENA_PLAYING || peer->phase == ARENA_WAITING) {
-        play(peer, now_us); /* goes on while we wait: others still need our inputs */
+        play(peer, due, now_us); /* goes on while we wait: others still need our inputs */
         send_messages(peer);
     }
     if (peer->phase == ARENA_WAITING)
