@@ -171,6 +171,10 @@ impl CutCore {
         if self.cut_off || cut.epoch <= self.newest || !cut.leavers.union(cut.members).is_subset(self.all()) {
             return;
         }
+        if cut.members.intersection(self.members).is_empty() {
+            // Those who have left may go on among themselves; that is no news for us.
+            return;
+        }
         if cut.leavers.contains(self.us) {
             // A member that went deaf condemns everybody; only a larger part can put us out.
             if cut.members.len() * 2 > self.members.len() {
@@ -246,7 +250,9 @@ impl CutCore {
         if self.cut_off || commit.cut.epoch <= known || commit.cut.epoch < self.newest {
             return;
         }
-        if !commit.cut.leavers.union(commit.cut.members).is_subset(self.all()) {
+        if !commit.cut.leavers.union(commit.cut.members).is_subset(self.all())
+            || commit.cut.members.intersection(self.members).is_empty()
+        {
             return;
         }
         if !commit.cut.members.contains(self.us) {
@@ -409,5 +415,18 @@ mod tests {
         assert_eq!(drain(&mut core), []);
         core.handle_own_suspects(set(0b10), set(0b10), &ends);
         assert!(matches!(drain(&mut core).last(), Some(Output::Commit(_))));
+    }
+
+    #[test]
+    fn a_peer_that_left_cannot_put_out_the_one_who_stayed() {
+        let ends = holding([9, 9, 0, 0]);
+        let mut core = CutCore::new(peer(0), set(0b11));
+        core.handle_own_suspects(set(0b10), set(0b10), &ends);
+        assert!(matches!(drain(&mut core).last(), Some(Output::Commit(_))));
+        let cut = Cut { epoch: Epoch { counter: 9, decider: 1 }, leavers: set(0b01), members: set(0b10) };
+        core.handle_cut(cut, &ends);
+        core.handle_commit(&Commit { cut, ends: SlotEnds::default() });
+        assert_eq!(drain(&mut core), []);
+        assert!(!core.is_cut_off());
     }
 }
