@@ -27,13 +27,21 @@ impl LocalClock {
 
     /// Local time at a network instant not before the last change.
     pub(super) fn local(&self, network: Instant) -> Instant {
-        let passed = i128::from(network.0.saturating_sub(self.network_at.0));
+        let passed = network.0.saturating_sub(self.network_at.0);
+        if self.ppm == 0 {
+            return Instant(self.local_at.0.saturating_add(passed));
+        }
+        let passed = i128::from(passed);
         Instant(self.local_at.0.saturating_add((passed * (MILLION + i128::from(self.ppm)) / MILLION) as u64))
     }
 
     /// The first network instant at which this clock shows `local` or later.
     pub(super) fn network(&self, local: Instant) -> Instant {
-        let passed = i128::from(local.0.saturating_sub(self.local_at.0));
+        let passed = local.0.saturating_sub(self.local_at.0);
+        if self.ppm == 0 {
+            return Instant(self.network_at.0.saturating_add(passed));
+        }
+        let passed = i128::from(passed);
         let rate = MILLION + i128::from(self.ppm);
         let network = (passed * MILLION + rate - 1) / rate;
         Instant(self.network_at.0.saturating_add(u64::try_from(network).unwrap_or(u64::MAX)))
