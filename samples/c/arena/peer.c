@@ -465,6 +465,8 @@ static void on_session_event(arena_peer *peer, const retick_event *event, uint64
         fail(peer, ARENA_DESYNC, text);
         break;
     case RETICK_EVENT_CUT_OFF:
+        if (peer->phase == ARENA_LEAVING) /* it is we who go */
+            break;
         fail(peer, ARENA_REFUSED, "the others went on without us");
         break;
     default:
