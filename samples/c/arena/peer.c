@@ -214,8 +214,11 @@ static void note_confirmed(arena_peer *peer, uint64_t now_us)
         peer->final_checksum = checksum;
         peer->final_stats = peer->stats;
         peer->progress_at_us = now_us;
-        if (peer->trace)
+        if (peer->trace) {
             fprintf(peer->trace, "%d %016llx\n", (int)peer->next_final, (unsigned long long)checksum);
+            if (peer->next_final % 60 == 0)
+                fflush(peer->trace); /* so that a crash leaves something to compare */
+        }
     }
     if (peer->phase == ARENA_PLAYING && peer->next_final > peer->options->frames) {
         if (peer->trace)
