@@ -286,6 +286,74 @@ fn a_packet_that_left_no_room_does_not_ask_for_the_next_without_pause() {
 }
 
 #[test]
+fn a_large_message_goes_again_as_soon_as_its_loss_is_known_and_no_sooner() {
+    let round_trip = Duration::from_millis(200);
+    let (mut one, mut other) = pair();
+    // Measure the path first.
+    exchange(&mut one, &mut other, Instant::ZERO);
+    let mut flight = write(&mut other, Instant::ZERO);
+    take(&mut one, &mut flight, Instant::ZERO + round_trip).expect("fresh");
+    assert_eq!(one.rtt(), round_trip);
+    let start = Instant::from_millis(400);
+    let mut answers = BTreeMap::new();
+    let mut again = None;
+    one.send_message(1, Delivery::Reliable, vec![1; 500]).expect("room");
+    for i in 0..40 {
+        let now = start + i * Duration::from_millis(16);
+        flight = write(&mut one, now);
+        if i > 0 {
+            if flight.len() > 500 {
+                again = Some(now.since(start));
+                break;
+            }
+            take(&mut other, &mut flight, now).expect("fresh"); // the first one is lost
+            answers.insert(now + round_trip, write(&mut other, now));
+        }
+        while let Some(answer) = answers.first_entry().filter(|answer| *answer.key() <= now) {
+            take(&mut one, &mut answer.remove(), now).expect("fresh");
+        }
+    }
+    let again = again.expect("it goes again");
+    // One sent 25 ms later must be acknowledged: the second frame after it, and the next frame is when we can act.
+    assert!(again >= round_trip + Duration::from_millis(25), "{again:?}");
+    assert!(
+        again <= round_trip + Duration::from_millis(25 + 2 * 16),
+        "the timeout would be 400 ms: {again:?}"
+    );
+    assert_eq!(one.stats(start).reliable_resent, 1);
+}
+
+#[test]
+fn a_large_message_without_any_answer_goes_again_ever_more_slowly() {
+    let (mut one, _) = calm_pair();
+    one.send_message(1, Delivery::Reliable, vec![1; 500]).expect("room");
+    let mut sent = Vec::new();
+    while one.poll_timeout() < Some(Instant::from_millis(10_000)) {
+        let now = one.poll_timeout().expect("pings never end").max(Instant::from_millis(1));
+        if write(&mut one, now).len() > 500 {
+            sent.push(now);
+        }
+    }
+    let gaps: Vec<_> = sent.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
+    assert_eq!(gaps[..6], [50, 50, 50, 100, 200, 400], "{gaps:?}");
+    assert!(gaps[6..].iter().all(|gap| (400..=1_000).contains(gap)) && sent.len() < 20, "{gaps:?}");
+}
+
+#[cfg(not(feature = "bench-unsealed"))]
+#[test]
+fn the_golden_packet_of_the_protocol_text() {
+    let mut one = pair().0;
+    one.set_sender(3);
+    one.send_message(1, Delivery::Reliable, b"hi".to_vec()).expect("room");
+    let mut last = Vec::new();
+    Section::Inputs { flags: 0, body: &[1, 2, 3] }.emit(&mut last);
+    let mut packet = Vec::new();
+    one.write_packet(&[], &last, Instant(0x1_0203_0405), Instant::ZERO, &mut packet);
+    let hex: String = packet.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, "800301000000a16f42c3a096acd7938a2851a651d722a45b32588352b4bebf43e773b7e78400");
+}
+
+#[test]
 fn a_burst_leaves_in_full_packets_and_then_waits() {
     let (mut one, mut other) = calm_pair();
     let now = Instant::from_millis(100);

@@ -52,7 +52,8 @@ pub enum Output {
         /// Its keys.
         identity: MemberIdentity,
     },
-    /// We are the guest and our last message is out: listen with these keys. Call `confirm_join` once a packet opens.
+    /// We are the guest and our last message is out: listen with these keys. Call `confirm_join` once a packet opens;
+    /// until then a refusal may still come.
     Joined {
         /// Where the introducer answered from.
         from: Addr,

@@ -221,6 +221,45 @@ fn a_member_so_signed_lets_guests_in_and_others_cannot() {
 }
 
 #[test]
+fn the_smallest_datagram_carries_a_chain_of_three_and_a_longer_one_stays_unsent() {
+    for (links, joins) in [(1, true), (3, true), (4, false)] {
+        let mut world = World::of_datagrams(1, 2, 600);
+        let room = world.nodes[HOST].shakes.local.room.take().expect("set");
+        let mut entropy = Rng::new(9);
+        let people: Vec<_> = (1..links).map(|_| Identity::generate(&mut entropy)).collect();
+        let us = world.nodes[HOST].shakes.identity().public();
+        let chain: Vec<_> = (0..links)
+            .map(|i| {
+                let subject = people.get(i).map_or(us, Identity::public);
+                match i.checked_sub(1) {
+                    None => room.certify(&subject, 0).expect("ours"),
+                    Some(before) => room.certify_as(&people[before], &subject, 0),
+                }
+            })
+            .collect();
+        assert_eq!(room.verify(&chain, 0), Some(us));
+        world.nodes[HOST].shakes.local.room = Some(room);
+        world.nodes[HOST].shakes.set_us(peer(0), chain);
+        world.join();
+        world.run(10_000);
+        assert_eq!(world.nodes[GUEST].joined.len() == 1, joins, "{links} links");
+        assert_eq!(world.nodes[HOST].admissions.len() == 1, joins);
+    }
+}
+
+#[test]
+fn the_golden_answer_of_the_protocol_text() {
+    let room = Room::from_key(RoomKey(std::array::from_fn(|i| i as u8)));
+    let mut bytes = Vec::new();
+    let id = 0x0403_0201;
+    Envelope { sender: 2, version: 1, step: step::OTHER_VERSION, id, body: &[] }.emit(&mut bytes);
+    let mac = room.mac(&bytes);
+    bytes.extend_from_slice(&mac);
+    let hex: String = room.id().iter().chain(&bytes).map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, "bbeb5015b0dd1b69a002010701020304bcfe1fa67b37f784a261c5422d2ce570");
+}
+
+#[test]
 fn a_chain_is_believed_up_to_four_links_until_it_expires() {
     let mut entropy = Rng::new(5);
     let room = Room::create(&mut entropy);
@@ -399,6 +438,10 @@ impl World {
     }
 
     fn with_guest_of(game: u64, build: u64) -> Self {
+        Self::of_datagrams(game, build, DATAGRAM)
+    }
+
+    fn of_datagrams(game: u64, build: u64, max_datagram: usize) -> Self {
         let mut entropy = Rng::new(77);
         let room = Room::create(&mut entropy);
         let (key, public) = (room.key(), room.public().expect("just made"));
@@ -407,7 +450,7 @@ impl World {
                 let mut entropy = Rng::new(1000 + i);
                 let identity = Identity::generate(&mut entropy);
                 let (game, build) = if i == GUEST as u64 { (game, build) } else { (1, 2) };
-                let mut shakes = Handshakes::new(identity, game, build, 0, DATAGRAM);
+                let mut shakes = Handshakes::new(identity, game, build, 0, max_datagram);
                 shakes.set_room(Room::from_key(key));
                 Node {
                     shakes,
