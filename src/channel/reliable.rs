@@ -283,3 +283,81 @@ impl Receiver {
         Taken::New
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::section::{Section, sections};
+
+    const TIMEOUT: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn a_packet_that_reuses_a_ring_place_acknowledges_nothing_of_its_predecessor() {
+        let mut sender = Sender::default();
+        sender.push(1, vec![0; 500]).expect("room");
+        let (mut out, mut released) = (Vec::new(), Vec::new());
+        sender.write(1, 1000, Instant::ZERO, TIMEOUT, &mut out);
+        let reuse = 1 + SENT_RING as u64;
+        sender.write(reuse, 0, Instant::ZERO, TIMEOUT, &mut out);
+        sender.handle_acked(reuse, &mut released);
+        assert!(released.is_empty());
+        sender.write(reuse + 1, 1000, Instant::from_millis(60), TIMEOUT, &mut out);
+        sender.handle_acked(reuse + 1, &mut released);
+        assert_eq!(released.len(), 1);
+    }
+
+    #[test]
+    fn the_sixteen_oldest_small_messages_ride_in_every_packet_and_large_ones_do_not() {
+        let mut sender = Sender::default();
+        for i in 0..40 {
+            sender.push(1, vec![i; if i % 2 == 0 { 8 } else { 80 }]).expect("room");
+        }
+        let mut out = Vec::new();
+        sender.write(1, 10_000, Instant::ZERO, TIMEOUT, &mut out);
+        assert_eq!(numbers(&out), (0..40).collect::<Vec<_>>());
+        out.clear();
+        sender.write(2, 10_000, Instant::from_millis(1), TIMEOUT, &mut out);
+        assert_eq!(numbers(&out), (0..32).step_by(2).collect::<Vec<_>>());
+        // Where the room is short, what was never sent goes before what rides along.
+        sender.push(1, vec![99; 90]).expect("room");
+        out.clear();
+        sender.write(3, 120, Instant::from_millis(2), TIMEOUT, &mut out);
+        assert_eq!(numbers(&out), [99, 0]);
+    }
+
+    #[test]
+    fn what_the_receiver_must_hold_back_counts_for_the_window() {
+        let mut sender = Sender::default();
+        let mut receiver = Receiver::default();
+        let (mut pool, mut inbox, mut released) = (Vec::new(), VecDeque::new(), Vec::new());
+        let mut out = Vec::new();
+        for i in 0..RELIABLE_WINDOW {
+            sender.push(1, vec![i as u8; 100]).expect("room");
+            out.clear();
+            sender.write(1 + i as u64, 1000, Instant::ZERO, TIMEOUT, &mut out);
+            if i > 0 {
+                sender.handle_acked(1 + i as u64, &mut released);
+                sender.settle(TIMEOUT);
+                let taken = receiver.handle(1, i as u16, &[i as u8], &mut pool, &mut inbox);
+                assert_eq!(taken, Taken::New);
+            }
+        }
+        assert_eq!((sender.waiting(), released.len()), (1, RELIABLE_WINDOW - 1));
+        assert!(sender.push(1, vec![0]).is_err(), "the first one is still missing there");
+        assert_eq!(receiver.handle(1, 256, &[0], &mut pool, &mut inbox), Taken::Refused);
+        assert_eq!(receiver.handle(1, 9, &[9], &mut pool, &mut inbox), Taken::Repeated);
+        assert_eq!(receiver.handle(1, 0, &[0], &mut pool, &mut inbox), Taken::New);
+        assert_eq!(inbox.len(), RELIABLE_WINDOW);
+        sender.handle_acked(1, &mut released);
+        sender.settle(TIMEOUT);
+        assert!(sender.is_idle() && sender.push(1, vec![0]).is_ok());
+    }
+
+    fn numbers(bytes: &[u8]) -> Vec<u8> {
+        let number = |section| match section {
+            Ok(Section::Reliable { data, .. }) => data[0],
+            other => panic!("{other:?} is no reliable message"),
+        };
+        sections(bytes).map(number).collect()
+    }
+}
