@@ -193,6 +193,12 @@ impl Rig {
         (verdict, ran)
     }
 
+    fn play_times(&mut self, frames: i32) {
+        for _ in 0..frames {
+            self.play();
+        }
+    }
+
     fn check_list(&mut self, verdict: Verdict, ran: Ran) {
         assert!(ran.loads <= 1);
         assert!(ran.saves <= 2 || self.level > 1, "{ran:?}");

@@ -254,7 +254,7 @@ fn a_node_that_does_not_read_stalls_the_game_and_loses_no_input() {
     assert_eq!(verdicts.last(), Some(&Verdict::Stall(StallReason::Window(peer(0)))));
     rig.node_sleeps = false;
     rig.read_commands();
-    (0..4).for_each(|_| drop(rig.play()));
+    rig.play_times(4);
     rig.check_truth();
 }
 
