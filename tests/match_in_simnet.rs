@@ -2,7 +2,7 @@
 
 use retick::base::{Frame, Instant, PeerIndex, Slot};
 use retick::bridge::{Command, MeshNews, MeshPort};
-use retick::config::{MeshConfig, SessionConfig};
+use retick::config::{MeshConfig, SessionConfig, ValidSessionConfig};
 use retick::netem::Link;
 use retick::session::{Session, StepKind, Verdict};
 use retick::simnet::Simnet;
@@ -86,63 +86,106 @@ impl Peer {
     }
 }
 
-fn play(n: u32, link: Link, frames: i32) -> Vec<Peer> {
-    let mut net = Simnet::new(7);
-    net.set_default_link(link);
-    let mut peers: Vec<Peer> = (0..n)
-        .map(|_| {
-            let (_, port) =
-                net.attach(MeshConfig { max_peers: 16, ..MeshConfig::default() }.try_into().expect("valid"));
-            let config: retick::config::ValidSessionConfig =
-                SessionConfig { desync_level: 2, ..SessionConfig::default() }.try_into().expect("valid");
-            let session_port = port.open_session(config.settings).ok().expect("room in the queue");
-            let session = Session::new(config, Some(session_port), net.now());
-            Peer { port, session, game: Game { state: [0; 64] }, news: Vec::new(), room: None, stalls: 0 }
-        })
-        .collect();
-    peers[0].port.send(Command::Host).expect("queue");
-    net.advance(FRAME);
-    peers[0].poll();
-    let room = peers[0].room.expect("hosted");
-    for peer in &peers[1..] {
-        peer.port.send(Command::Join { address: Simnet::address(0), room }).expect("queue");
-    }
-    for _ in 0..120 {
-        net.advance(FRAME);
-        peers.iter_mut().for_each(Peer::poll);
-    }
-    for peer in &peers {
-        peer.port.send(Command::SetReady { local_slots: 1 }).expect("queue");
-    }
-    peers[0].port.send(Command::Start { countdown_ms: 300 }).expect("queue");
-    for _ in 0..frames + 120 {
-        net.advance(FRAME);
-        for (i, peer) in peers.iter_mut().enumerate() {
-            let now = net.local_now(i as u32);
-            peer.frame(now, i as u8);
-        }
-    }
-    peers
+/// A match of `n` peers in one room: who they are, and the network that they are on.
+struct Room {
+    net: Simnet,
+    peers: Vec<Peer>,
 }
 
-#[test]
-fn four_peers_start_together_and_agree_on_every_confirmed_frame() {
-    let link = Link {
+fn session(port: &MeshPort, now: Instant) -> Session {
+    let config: ValidSessionConfig =
+        SessionConfig { desync_level: 2, ..SessionConfig::default() }.try_into().expect("valid");
+    let session_port = port.open_session(config.settings).ok().expect("room in the queue");
+    Session::new(config, Some(session_port), now)
+}
+
+impl Room {
+    fn open(n: u32, link: Link) -> Self {
+        let mut net = Simnet::new(7);
+        net.set_default_link(link);
+        let mut peers: Vec<Peer> = (0..n)
+            .map(|_| {
+                let config = MeshConfig { max_peers: 16, ..MeshConfig::default() };
+                let (_, port) = net.attach(config.try_into().expect("valid"));
+                let session = session(&port, net.now());
+                Peer { port, session, game: Game { state: [0; 64] }, news: Vec::new(), room: None, stalls: 0 }
+            })
+            .collect();
+        peers[0].port.send(Command::Host).expect("queue");
+        net.advance(FRAME);
+        peers[0].poll();
+        let room = peers[0].room.expect("hosted");
+        for peer in &peers[1..] {
+            peer.port.send(Command::Join { address: Simnet::address(0), room }).expect("queue");
+        }
+        let mut world = Self { net, peers };
+        world.run(180);
+        world
+    }
+
+    fn start(&mut self) {
+        for peer in &self.peers {
+            peer.port.send(Command::SetReady { local_slots: 1 }).expect("queue");
+        }
+        self.peers[0].port.send(Command::Start { countdown_ms: 300 }).expect("queue");
+    }
+
+    fn run(&mut self, frames: u32) {
+        for _ in 0..frames {
+            self.net.advance(FRAME);
+            for (i, peer) in self.peers.iter_mut().enumerate() {
+                peer.frame(self.net.local_now(i as u32), i as u8);
+            }
+        }
+    }
+
+    fn expect_agreement(&self, at_least: Frame) {
+        let end = self.peers.iter().map(|p| p.session.confirmed_end()).min().expect("some");
+        assert!(end > at_least, "{end}: {:?}", self.peers.iter().map(|p| &p.news).collect::<Vec<_>>());
+        for f in (end.0 - 200).max(0)..end.0 {
+            let digests: Vec<_> = self.peers.iter().map(|p| p.session.confirmed_checksum(Frame(f))).collect();
+            assert!(
+                digests[0].is_some() && digests.iter().all(|d| *d == digests[0]),
+                "frame {f}: {digests:?}"
+            );
+        }
+    }
+}
+
+fn a_bad_link() -> Link {
+    Link {
         latency: Duration::from_millis(60),
         jitter: Duration::from_millis(10),
         loss_ppm: 20_000,
         ..Link::default()
-    };
-    let peers = play(4, link, 600);
-    for (i, peer) in peers.iter().enumerate() {
-        println!("{i}: {:?}", peer.news);
     }
-    let end = peers.iter().map(|p| p.session.confirmed_end()).min().expect("some");
-    assert!(end > Frame(550), "{end}");
-    for f in (end.0 - 200)..end.0 {
-        let digests: Vec<_> = peers.iter().map(|p| p.session.confirmed_checksum(Frame(f))).collect();
-        assert!(digests[0].is_some() && digests.iter().all(|d| *d == digests[0]), "frame {f}: {digests:?}");
+}
+
+#[test]
+fn four_peers_start_together_and_agree_on_every_confirmed_frame() {
+    let mut room = Room::open(4, a_bad_link());
+    room.start();
+    room.run(700);
+    room.expect_agreement(Frame(550));
+    assert_eq!(room.peers.iter().map(|p| p.stalls).sum::<u32>(), 0);
+    let starts: Vec<_> = room.peers.iter().filter_map(|p| p.session.start_info().copied()).collect();
+    assert_eq!(starts.len(), 4);
+    assert!(starts.iter().all(|s| s.seed == starts[0].seed && s.frame0_at == starts[0].frame0_at));
+    assert!(starts.iter().all(|s| s.slots[3] == PeerIndex::new(3)));
+}
+
+#[test]
+fn a_room_plays_a_second_match_with_new_sessions() {
+    let mut room = Room::open(3, a_bad_link());
+    room.start();
+    room.run(200);
+    for (i, peer) in room.peers.iter_mut().enumerate() {
+        peer.port.send(Command::CloseSession).expect("queue");
+        peer.session = session(&peer.port, room.net.local_now(i as u32));
+        peer.game.state = [0; 64];
     }
-    assert_eq!(peers.iter().map(|p| p.stalls).sum::<u32>(), 0);
-    assert!(peers.iter().all(|p| p.session.start_info().is_some_and(|s| s.slots[3] == PeerIndex::new(3))));
+    room.run(60);
+    room.start();
+    room.run(400);
+    room.expect_agreement(Frame(300));
 }

@@ -176,22 +176,23 @@ impl CutCore {
             return;
         }
         if cut.leavers.contains(self.us) {
-            // A member that went deaf condemns everybody; only a larger part can put us out.
-            if cut.members.len() * 2 > self.members.len() {
-                self.be_cut_off();
-            } else {
-                self.outputs.push_back(Output::Defected(cut.members));
-            }
+            self.part_from(cut.members);
             return;
         }
         self.open(cut);
         self.answer(ends);
     }
 
-    fn be_cut_off(&mut self) {
-        self.cut_off = true;
-        self.round = None;
-        self.outputs.push_back(Output::CutOff);
+    /// These members go on without us. Only the larger part puts the other out: a member that went deaf condemns
+    /// everybody, and after an even split neither half may stop the other.
+    fn part_from(&mut self, members: PeerSet) {
+        if members.len() * 2 > members.union(self.members).len() {
+            self.cut_off = true;
+            self.round = None;
+            self.outputs.push_back(Output::CutOff);
+        } else if !members.intersection(self.members).is_empty() {
+            self.outputs.push_back(Output::Defected(members));
+        }
     }
 
     /// A packet of `peer` carried a member's answer (its own, or one that it repeats).
@@ -256,11 +257,7 @@ impl CutCore {
             return;
         }
         if !commit.cut.members.contains(self.us) {
-            if commit.cut.members.len() * 2 > self.members.len() {
-                self.be_cut_off();
-            } else {
-                self.outputs.push_back(Output::Defected(commit.cut.members));
-            }
+            self.part_from(commit.cut.members);
             return;
         }
         self.apply(*commit);
@@ -405,6 +402,24 @@ mod tests {
         assert!(core.is_cut_off());
         core.handle_cut(cut, &ends);
         assert_eq!(drain(&mut core), [Output::CutOff]);
+    }
+
+    #[test]
+    fn halves_of_an_even_split_do_not_stop_each_other_when_they_meet_again() {
+        let ends = holding([9, 9, 9, 9]);
+        let mut core = CutCore::new(peer(0), set(0b1111));
+        core.handle_own_suspects(set(0b1100), set(0b1100), &ends);
+        core.handle_suspects(peer(1), set(0b1100), &ends);
+        let (cut, _) = core.open_round().expect("two of two that are heard");
+        let ours = Have { epoch: cut.epoch, member: peer(1), ends: SlotEnds::default() };
+        core.handle_have(peer(1), &ours);
+        assert_eq!(core.members(), set(0b0011));
+        drain(&mut core);
+        let theirs =
+            Cut { epoch: Epoch { counter: 9, decider: 2 }, leavers: set(0b0011), members: set(0b1100) };
+        core.handle_commit(&Commit { cut: theirs, ends: SlotEnds::default() });
+        assert_eq!(drain(&mut core), []);
+        assert!(!core.is_cut_off());
     }
 
     #[test]

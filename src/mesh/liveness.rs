@@ -73,6 +73,13 @@ impl Liveness {
         watch.heard_at = now;
     }
 
+    /// This node itself did not run for so long (a suspended machine, a stopped process): nobody was silent meanwhile.
+    pub fn handle_own_pause(&mut self, pause: Duration) {
+        for watch in self.peers.iter_mut().flatten() {
+            watch.heard_at += pause;
+        }
+    }
+
     /// Peers that this member suspects.
     pub fn suspects(&self) -> PeerSet {
         PeerIndex::all().filter(|p| self.peers[p.index()].is_some_and(|w| w.suspect)).collect()
@@ -165,6 +172,15 @@ mod tests {
         assert!(core.expired(at(400)).contains(peer(3)));
         assert_eq!(drain(&mut core, at(15_000)), [Output::Forget(peer(3))]);
         assert_eq!(core.poll_timeout(), None);
+    }
+
+    #[test]
+    fn time_in_which_we_did_not_run_is_no_silence_of_others() {
+        let mut core = Liveness::new(LIMITS);
+        core.add(peer(1), at(0));
+        core.handle_own_pause(Duration::from_secs(60));
+        assert_eq!(drain(&mut core, at(60_100)), []);
+        assert_eq!(drain(&mut core, at(60_150)), [Output::Suspect(peer(1))]);
     }
 
     #[test]

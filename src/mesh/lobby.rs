@@ -102,6 +102,8 @@ pub struct Lobby {
     phase: Phase,
     start_wanted: Option<Duration>,
     attempts: u32,
+    /// The attempt that the newest match began with.
+    started_attempt: u32,
     asked: Option<Asked>,
     clock_synced: bool,
     outputs: VecDeque<Output>,
@@ -121,6 +123,7 @@ impl Lobby {
             phase: Phase::Gathering,
             start_wanted: None,
             attempts: 0,
+            started_attempt: 0,
             asked: None,
             clock_synced: false,
             outputs: VecDeque::new(),
@@ -247,6 +250,16 @@ impl Lobby {
         self.tell_status();
     }
 
+    /// Our match is over: back to the lobby, not ready, for a rematch.
+    pub fn end_match(&mut self) {
+        self.phase = Phase::Gathering;
+        self.start_wanted = None;
+        self.asked = None;
+        self.local_slots = 0;
+        self.settings = 0;
+        self.tell_status();
+    }
+
     /// The mesh clock is in step.
     pub fn set_clock_synced(&mut self, synced: bool) {
         self.clock_synced = synced;
@@ -276,6 +289,12 @@ impl Lobby {
         self.tell_status();
     }
 
+    /// A member left by the cut: it is in no later match, and nobody needs to be told.
+    pub fn forget(&mut self, peer: PeerIndex) {
+        self.members[peer.index()] = None;
+        self.connected.remove(peer);
+    }
+
     fn tell_status(&mut self) {
         let Some(us) = self.us else { return };
         let ourselves = Member { addresses: Vec::new(), ..self.ourselves() };
@@ -299,7 +318,7 @@ impl Lobby {
     /// A control message came from a member; `from` of an admission is the coordinator itself.
     pub fn handle_control(&mut self, from: PeerIndex, control: Control) {
         match control {
-            Control::Admit { .. } | Control::Checksum { .. } | Control::Bye => {}
+            Control::Admit { .. } | Control::Checksum { .. } | Control::Bye | Control::EndMatch => {}
             Control::Candidates { addresses } => {
                 let Some(member) = self.members[from.index()].as_mut() else { return };
                 let room = MAX_CANDIDATES.saturating_sub(member.addresses.len());
@@ -335,7 +354,10 @@ impl Lobby {
                     self.outputs.push_back(Output::Ready(from, slots));
                 }
             }
-            Control::Prepare { attempt, .. } => self.asked = Some(Asked { by: from, attempt }),
+            Control::Prepare { attempt, .. } => {
+                self.attempts = self.attempts.max(attempt);
+                self.asked = Some(Asked { by: from, attempt });
+            }
             Control::Prepared { attempt } => self.handle_prepared(from, attempt),
             Control::Go { attempt, seed, slots, frame0_at } => {
                 self.go(attempt, seed, slots, Instant(frame0_at));
@@ -480,10 +502,13 @@ impl Lobby {
 
     /// The barrier is passed: tell everybody once (each member does, so that a coordinator's death splits nobody), and begin.
     fn go(&mut self, attempt: u32, seed: u64, slots: SlotOwners, frame0_at: Instant) {
-        if self.phase == Phase::Started {
+        // A late repeat, perhaps of a match that is over here, begins nothing.
+        if self.phase == Phase::Started || attempt <= self.started_attempt {
             return;
         }
         self.phase = Phase::Started;
+        self.started_attempt = attempt;
+        self.attempts = self.attempts.max(attempt);
         for peer in self.connected {
             self.send(peer, Control::Go { attempt, seed, slots, frame0_at: frame0_at.0 });
         }

@@ -3,7 +3,7 @@
 //! Fed by: the bridge. Yields: changed cores, messages on links, inputs in the log; then settles.
 //! Never: answers; refusals that the game must see come back as news.
 
-use super::link::Link;
+use super::link::{Link, Pace};
 use super::{Node, Play, STATS_EVERY};
 use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
 use crate::bridge::{Command, Delivery, NewsPort};
@@ -105,16 +105,19 @@ impl Node {
         self.session = Some((settings, port));
     }
 
-    /// Without its session a member plays no more: the others cut its slots at once instead of waiting for them.
+    /// Without its session a member plays no more: the others cut its slots at once instead of waiting for them. It stays in
+    /// the room, and with a new session it can play the next match there.
     fn close_session(&mut self, now: Instant) {
         self.session = None;
         if self.play.take().is_some() {
             for peer in PeerIndex::all() {
-                self.send_control(peer, &Control::Bye, now);
+                self.send_control(peer, &Control::EndMatch, now);
+                if let Some(link) = self.links[peer.index()].as_deref_mut() {
+                    link.pace = Pace::Heartbeat;
+                }
             }
-        } else {
-            self.lobby.set_settings(0);
         }
+        self.lobby.end_match();
     }
 
     fn take_local_input(&mut self, slot: Slot, frame: Frame, input: &Input) {
@@ -203,8 +206,18 @@ impl Node {
         let Some((settings, port)) = &self.session else { return };
         // Nobody is asleep before frame 0.
         let called_at = self.clock.model().local_time(start.frame0_at).max(now);
-        let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), called_at);
+        let play = Play::new(
+            start,
+            us,
+            self.lobby.members(),
+            *settings,
+            Some(port.clone()),
+            called_at,
+            self.matches,
+        );
         self.block = super::BlockCache::default();
+        self.links.iter_mut().flatten().for_each(|link| link.begin_match());
+        self.matches = self.matches.wrapping_add(1);
         self.play = Some(play);
     }
 }

@@ -30,6 +30,15 @@ pub(super) enum Pace {
     Gone,
 }
 
+/// What a peer said before it fell silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Farewell {
+    /// It closed its session but stays in the room.
+    EndedMatch,
+    /// It left the room.
+    Goodbye,
+}
+
 /// A message of the application that found the channel's window full.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -51,7 +60,7 @@ pub(super) struct Link {
     /// The peer's game thread does not call in.
     pub(super) asleep_since: Option<Instant>,
     pub(super) asleep_told: bool,
-    pub(super) said_bye: bool,
+    pub(super) farewell: Option<Farewell>,
     /// A handshake of ours still repeats its last message until this link is heard.
     pub(super) confirmed: bool,
     needs: SlotEnds,
@@ -78,7 +87,7 @@ impl Link {
             repeats: 0,
             asleep_since: None,
             asleep_told: false,
-            said_bye: false,
+            farewell: None,
             confirmed: false,
             needs: SlotEnds::default(),
             needs_until: Instant::ZERO,
@@ -90,6 +99,17 @@ impl Link {
             heartbeat: HEARTBEAT,
             gone_told_at: Instant::ZERO,
         }
+    }
+
+    /// A match begins: nothing of the one before holds.
+    pub(super) fn begin_match(&mut self) {
+        self.acked = Frame::ZERO;
+        self.recent_ends = [Frame::ZERO; 3];
+        self.repeats = 0;
+        self.asleep_since = None;
+        self.farewell = None;
+        self.needs = SlotEnds::default();
+        self.pace = Pace::Heartbeat;
     }
 
     /// When the next packet is due.

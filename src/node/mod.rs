@@ -32,6 +32,8 @@ use transmit::TransmitQueue;
 const STATS_EVERY: Duration = Duration::from_millis(100);
 /// News that wait because the game does not poll; beyond, the oldest are dropped with a log line.
 const MAX_BACKLOG: usize = 4096;
+/// A node with links has a timer at least every 50 ms; a gap so long means that it did not run.
+const OWN_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the driver must do next; drain until `Wait`.
 #[derive(Debug)]
@@ -92,12 +94,15 @@ pub struct Node {
     introduced: PeerSet,
     session: Option<(SessionSettings, NewsPort)>,
     play: Option<Play>,
+    /// Matches begun in this room, for the parity bit of their sections.
+    matches: u32,
     codec: control::Codec,
     transmits: TransmitQueue,
     backlog: VecDeque<MeshNews>,
     stats_at: Option<Instant>,
     totals: [(u64, u64); MAX_PEERS],
     finish_at: Option<Instant>,
+    ran_at: Instant,
     is_finished: bool,
     dropped_unknown: u64,
     dropped_unpolled: u64,
@@ -111,12 +116,7 @@ pub struct Node {
 
 impl Node {
     /// A node that is in no room yet.
-    pub fn new(
-        config: ValidMeshConfig,
-        port: NodePort,
-        mut entropy: Box<dyn Entropy>,
-        _now: Instant,
-    ) -> Self {
+    pub fn new(config: ValidMeshConfig, port: NodePort, mut entropy: Box<dyn Entropy>, now: Instant) -> Self {
         let identity = Identity::generate(entropy.as_mut());
         let limits =
             Limits { suspect: config.suspect, expire: config.cut_after, forget: config.forget_after };
@@ -138,12 +138,14 @@ impl Node {
             introduced: PeerSet::EMPTY,
             session: None,
             play: None,
+            matches: 0,
             codec: control::Codec::default(),
             transmits: TransmitQueue::default(),
             backlog: VecDeque::new(),
             stats_at: None,
             totals: [(0, 0); MAX_PEERS],
             finish_at: None,
+            ran_at: now,
             is_finished: false,
             dropped_unknown: 0,
             dropped_unpolled: 0,
@@ -160,6 +162,7 @@ impl Node {
 
     /// A datagram came; `bytes` are opened in place.
     pub fn handle_datagram(&mut self, from: Addr, bytes: &mut [u8], now: Instant) {
+        self.note_running(now);
         match bytes.first().and_then(|first| Kind::of(*first)) {
             Some(Kind::Data) => self.route(from, bytes, now),
             Some(Kind::Handshake) => {
@@ -199,6 +202,7 @@ impl Node {
 
     /// Fires every deadline that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.note_running(now);
         self.handshakes.handle_timeout(now);
         self.liveness.handle_timeout(now);
         if self.stats_at.is_some_and(|at| at <= now) {
@@ -212,14 +216,26 @@ impl Node {
         }
     }
 
+    /// Notes that this node runs, and for how long it did not.
+    fn note_running(&mut self, now: Instant) {
+        let pause = now.since(self.ran_at);
+        self.ran_at = now;
+        if pause >= OWN_PAUSE && self.links.iter().any(Option::is_some) {
+            self.liveness.handle_own_pause(pause);
+        }
+    }
+
     /// The next output. `Wait` or `Finished` ends the drain.
     pub fn poll_output(&mut self) -> Output<'_> {
-        let (until, reason) = self.deadline();
-        match self.transmits.pop() {
-            Some((to, bytes)) => Output::Transmit { to, bytes },
-            None if self.is_finished => Output::Finished,
-            None => Output::Wait { until, reason },
+        if self.transmits.is_empty() {
+            if self.is_finished {
+                return Output::Finished;
+            }
+            let (until, reason) = self.deadline();
+            return Output::Wait { until, reason };
         }
+        let (to, bytes) = self.transmits.pop();
+        Output::Transmit { to, bytes }
     }
 
     /// When `handle_timeout` must next be called, and for whom.

@@ -10,6 +10,7 @@ use crate::mesh::cut::CutCore;
 use crate::mesh::input_log::InputLog;
 use crate::mesh::lobby::Start;
 use crate::wire::agreement::SlotEnds;
+use crate::wire::inputs::FLAG_PARITY;
 use std::time::Duration;
 
 /// A game thread that did not call in for this long is said to be asleep.
@@ -30,6 +31,8 @@ pub(super) struct Play {
     /// The next frame that the game will simulate for the first time.
     pub(super) current: Frame,
     pub(super) called_at: Instant,
+    /// [`FLAG_PARITY`] or 0: sections of the room's match before are told from this one's.
+    pub(super) parity: u8,
     pub(super) sent_end: Frame,
     /// Records wait for room in the session's queue.
     pub(super) handover_waits: bool,
@@ -47,6 +50,7 @@ impl Play {
         settings: SessionSettings,
         session: Option<NewsPort>,
         called_at: Instant,
+        number: u32,
     ) -> Self {
         let log = InputLog::new(&start.slots);
         let local = log.slots_of(us);
@@ -60,6 +64,7 @@ impl Play {
             session,
             current: Frame::ZERO,
             called_at,
+            parity: if number.is_multiple_of(2) { 0 } else { FLAG_PARITY },
             sent_end: Frame::ZERO,
             handover_waits: true,
             left: PeerSet::EMPTY,

@@ -8,7 +8,9 @@ use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot};
 use crate::mesh::input_log::Pushed;
 use crate::wire::ParseError;
 use crate::wire::agreement::{Commit, Cut, Have, parse_needs, parse_suspects};
-use crate::wire::inputs::{FLAG_ASLEEP, FLAG_LENGTHS, FillHead, InputsHead, block_count, parse_block};
+use crate::wire::inputs::{
+    FLAG_ASLEEP, FLAG_LENGTHS, FLAG_PARITY, FillHead, InputsHead, block_count, parse_block,
+};
 use crate::wire::section::{self, Section};
 
 /// What one packet said beside inputs and agreement.
@@ -29,6 +31,11 @@ impl Node {
         let mut needs = None;
         let opened = link.channel.handle_packet(bytes, now, &mut |part| {
             let Some(play) = play.as_mut() else { return };
+            if let Section::Inputs { flags, .. } | Section::Node { flags, .. } = part
+                && flags & FLAG_PARITY != play.parity
+            {
+                return;
+            }
             let parsed = match part {
                 Section::Inputs { flags, body } => {
                     if flags & FLAG_ASLEEP == 0 {

@@ -90,7 +90,7 @@ impl Node {
             if !gone && !play.cut.is_cut_off() {
                 if let Some(needs) = link.needs(now) {
                     for (slot, from, _) in needs.iter() {
-                        write_fill(&play.log, slot, from, play.settings.input_max, &mut self.sections);
+                        write_fill(play, slot, from, &mut self.sections);
                     }
                 }
                 let end = play.our_end();
@@ -115,31 +115,32 @@ fn write_agreement(
     out: &mut Vec<u8>,
 ) {
     if let Some(commit) = play.cut.commit_for(peer) {
-        node_section_with(out, section::COMMIT, 0, |out| commit.emit(out));
+        node_section_with(out, section::COMMIT, play.parity, |out| commit.emit(out));
     }
     if gone || play.cut.is_cut_off() {
         return;
     }
     if !suspects.is_empty() {
-        node_section_with(out, section::SUSPECT, 0, |out| emit_suspects(out, suspects));
+        node_section_with(out, section::SUSPECT, play.parity, |out| emit_suspects(out, suspects));
     }
     if let Some((cut, haves)) = play.cut.open_round() {
-        node_section_with(out, section::CUT, 0, |out| cut.emit(out));
+        node_section_with(out, section::CUT, play.parity, |out| cut.emit(out));
         for have in haves {
-            node_section_with(out, section::HAVE, 0, |out| have.emit(out));
+            node_section_with(out, section::HAVE, play.parity, |out| have.emit(out));
         }
     }
     if let Some(needs) = play.needs_from(peer, suspects, now) {
-        node_section_with(out, section::NEED, 0, |out| emit_needs(out, &needs));
+        node_section_with(out, section::NEED, play.parity, |out| emit_needs(out, &needs));
     }
 }
 
-fn write_fill(log: &InputLog, slot: Slot, from: Frame, input_max: u8, out: &mut Vec<u8>) {
+fn write_fill(play: &Play, slot: Slot, from: Frame, out: &mut Vec<u8>) {
+    let (log, input_max) = (&play.log, play.settings.input_max);
     let count = (log.end(slot) - from).min(FILL_FRAMES);
     let Some(inputs) = held(log, slot, from, count) else { return };
     let lengths = !uniform(inputs, usize::from(input_max));
     let flags = if lengths { FLAG_LENGTHS } else { 0 };
-    node_section_with(out, section::FILL, flags, |out| {
+    node_section_with(out, section::FILL, flags | play.parity, |out| {
         FillHead { slot: slot.get(), first: from }.emit(out);
         emit_block(out, 1, count as usize, usize::from(input_max), lengths, |_, i| {
             log.get(slot, from + i as i32).expect("`held` checked the range")
@@ -180,7 +181,7 @@ fn write_inputs(
         if cache.bytes.len() + 8 <= room || count <= 1 {
             let asleep = if play.is_asleep(now) { FLAG_ASLEEP } else { 0 };
             let held = play.log.common_end(play.log.slots_of(peer));
-            out.push(section::INPUTS | (cache.flags | asleep) << 4);
+            out.push(section::INPUTS | (cache.flags | asleep | play.parity) << 4);
             InputsHead { end_low: block_end.0 as u16, ack_ahead: held - block_end }.emit(out);
             out.extend_from_slice(&cache.bytes);
             return block_end;

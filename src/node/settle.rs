@@ -3,7 +3,7 @@
 //!
 //! Fed by: the node after each event. Yields: news, control messages, links. Never: reads a datagram.
 
-use super::link::{Link, Pace};
+use super::link::{Farewell, Link, Pace};
 use super::{Joining, Node, Play};
 use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet};
 use crate::bridge::{
@@ -204,13 +204,22 @@ impl Node {
                 self.tell_session(SessionNews::Checksum { peer, frame: Frame(frame), value });
             }
             Control::Bye => self.handle_bye(peer, now),
+            Control::EndMatch => {
+                if let Some(link) = self.links[peer.index()].as_deref_mut() {
+                    link.farewell = Some(Farewell::EndedMatch);
+                }
+                if let Some(play) = self.play.as_mut() {
+                    play.forced.insert(peer);
+                    self.suspicions_changed(now);
+                }
+            }
             control => self.lobby.handle_control(peer, control),
         }
     }
 
     fn handle_bye(&mut self, peer: PeerIndex, now: Instant) {
         if let Some(link) = self.links[peer.index()].as_deref_mut() {
-            link.said_bye = true;
+            link.farewell = Some(Farewell::Goodbye);
         }
         match self.play.as_mut() {
             Some(play) if play.cut.members().contains(peer) => {
@@ -247,10 +256,10 @@ impl Node {
                     let is_new = !self.introduced.contains(peer);
                     self.introduced.insert(peer);
                     self.handshakes.set_member(peer, identity);
-                    if self.links[peer.index()].is_none()
-                        && self.lobby.us().is_some_and(|us| us < peer)
-                        && !(self.handshakes.is_calling(peer) && !moved)
-                    {
+                    let is_caller = self.lobby.us().is_some_and(|us| us < peer);
+                    let has_call =
+                        self.links[peer.index()].is_some() || self.handshakes.is_calling(peer) && !moved;
+                    if is_caller && !has_call {
                         self.handshakes.start_pair(peer, &addresses, now, self.entropy.as_mut());
                     }
                     if is_new {
@@ -390,8 +399,12 @@ impl Node {
         let newly = lost.difference(play.left);
         play.left = play.left.union(lost);
         for peer in newly {
-            let said_bye = self.links[peer.index()].as_deref().is_some_and(|link| link.said_bye);
-            let reason = if said_bye { LeaveReason::Goodbye } else { LeaveReason::TimedOut };
+            let reason = match self.links[peer.index()].as_deref().and_then(|link| link.farewell) {
+                Some(Farewell::EndedMatch) => continue,
+                Some(Farewell::Goodbye) => LeaveReason::Goodbye,
+                None => LeaveReason::TimedOut,
+            };
+            self.lobby.forget(peer);
             self.tell(MeshNews::Left { peer, reason });
         }
         if let Some(cut_off) = news[0].take() {

@@ -14,7 +14,7 @@ pub(super) struct TransmitQueue {
 
 impl TransmitQueue {
     pub(super) fn push(&mut self, to: Addr, datagram: &[u8]) {
-        if self.next == self.ranges.len() {
+        if self.is_empty() {
             self.bytes.clear();
             self.ranges.clear();
             self.next = 0;
@@ -24,9 +24,14 @@ impl TransmitQueue {
         self.ranges.push((to, start, self.bytes.len()));
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Addr, &[u8])> {
-        let &(to, start, end) = self.ranges.get(self.next)?;
+    pub(super) fn is_empty(&self) -> bool {
+        self.next == self.ranges.len()
+    }
+
+    /// The oldest; the caller checked that there is one.
+    pub(super) fn pop(&mut self) -> (Addr, &[u8]) {
+        let (to, start, end) = self.ranges[self.next];
         self.next += 1;
-        Some((to, &self.bytes[start..end]))
+        (to, &self.bytes[start..end])
     }
 }

@@ -149,6 +149,8 @@ pub enum Control {
     },
     /// Member → all: goodbye.
     Bye,
+    /// Member → all: I end this match and stay in the room.
+    EndMatch,
 }
 
 /// Encodes and decodes with buffers that are kept, so that a repeated kind allocates nothing.
@@ -180,7 +182,8 @@ impl Codec {
             | Control::Go { .. }
             | Control::SettingsDiffer { .. }
             | Control::Checksum { .. }
-            | Control::Bye => 0,
+            | Control::Bye
+            | Control::EndMatch => 0,
         };
         if addresses > MAX_CANDIDATES { Err(ParseError::Malformed) } else { Ok(control) }
     }

@@ -12,6 +12,8 @@ use crate::base::{Frame, Input};
 pub const FLAG_ASLEEP: u8 = 1;
 /// Section flag: inputs carry their length; without it all have the session's `input_max`.
 pub const FLAG_LENGTHS: u8 = 2;
+/// Flag of every section of a match: its parity within the room, so that late ones of the match before are dropped.
+pub const FLAG_PARITY: u8 = 8;
 
 /// The head of an INPUTS section; the block of inputs follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
