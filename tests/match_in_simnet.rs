@@ -67,7 +67,7 @@ impl Peer {
                         self.session.set_saved(i, 64, None).expect("a save");
                     }
                     StepKind::Load => {
-                        self.game.state.copy_from_slice(&self.session.state(i).expect("bytes")[..64])
+                        self.game.state.copy_from_slice(&self.session.state(i).expect("bytes")[..64]);
                     }
                     StepKind::Advance => {
                         let inputs = self.session.inputs(i).0.to_vec();
@@ -95,7 +95,7 @@ struct Room {
 fn session(port: &MeshPort, now: Instant) -> Session {
     let config: ValidSessionConfig =
         SessionConfig { desync_level: 2, ..SessionConfig::default() }.try_into().expect("valid");
-    let session_port = port.open_session(config.settings).ok().expect("room in the queue");
+    let session_port = port.open_session(config.settings).expect("room in the queue");
     Session::new(config, Some(session_port), now)
 }
 

@@ -171,10 +171,6 @@ impl CutCore {
         if self.cut_off || cut.epoch <= self.newest || !cut.leavers.union(cut.members).is_subset(self.all()) {
             return;
         }
-        if cut.members.intersection(self.members).is_empty() {
-            // Those who have left may go on among themselves; that is no news for us.
-            return;
-        }
         if cut.leavers.contains(self.us) {
             self.part_from(cut.members);
             return;
@@ -251,9 +247,7 @@ impl CutCore {
         if self.cut_off || commit.cut.epoch <= known || commit.cut.epoch < self.newest {
             return;
         }
-        if !commit.cut.leavers.union(commit.cut.members).is_subset(self.all())
-            || commit.cut.members.intersection(self.members).is_empty()
-        {
+        if !commit.cut.leavers.union(commit.cut.members).is_subset(self.all()) {
             return;
         }
         if !commit.cut.members.contains(self.us) {

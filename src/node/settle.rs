@@ -99,6 +99,13 @@ impl Node {
     pub(super) fn settle_joining(&mut self, now: Instant) {
         while let Some(joining) = self.joining.as_mut() {
             let Some(received) = joining.channel.poll_message() else { return };
+            if received.stream != 0 {
+                // Streams do not wait for each other: the admission was lost and comes again, this one is told after it.
+                if joining.held.len() < MAX_HELD {
+                    joining.held.push_back(received);
+                }
+                continue;
+            }
             let Ok(Control::Admit { you, us, chain, .. }) = self.codec.decode(&received.data) else {
                 continue;
             };
