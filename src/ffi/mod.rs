@@ -10,6 +10,7 @@
 #![allow(unsafe_code, reason = "this is the edge to C")]
 #![allow(non_camel_case_types, reason = "types are named as in the header")]
 #![allow(
+    rustdoc::broken_intra_doc_links,
     clippy::missing_safety_doc,
     clippy::doc_markdown,
     clippy::too_many_arguments,
