@@ -178,7 +178,7 @@ mod tests {
     fn time_in_which_we_did_not_run_is_no_silence_of_others() {
         let mut core = Liveness::new(LIMITS);
         core.add(peer(1), at(0));
-        core.handle_own_pause(Duration::from_secs(60));
+        core.handle_own_pause(Duration::from_mins(1));
         assert_eq!(drain(&mut core, at(60_100)), []);
         assert_eq!(drain(&mut core, at(60_150)), [Output::Suspect(peer(1))]);
     }

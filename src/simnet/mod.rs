@@ -384,6 +384,6 @@ const fn can_move_between_threads<T: Send>() {}
 const _: () = can_move_between_threads::<Simnet>();
 
 #[cfg(test)]
-mod joins;
+mod join_tests;
 #[cfg(test)]
 mod tests;

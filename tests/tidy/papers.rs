@@ -17,7 +17,7 @@ const END: &str = "/* ---- end of netcode";
 /// What lies between the two marks of the file.
 fn region(source: &str) -> String {
     let lines = source.lines().skip_while(|line| !line.starts_with(BEGIN)).skip(1);
-    lines.take_while(|line| !line.starts_with(END)).map(|line| format!("{line}\n")).collect()
+    lines.take_while(|line| !line.starts_with(END)).flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]
