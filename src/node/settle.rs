@@ -372,13 +372,15 @@ impl Node {
 
     fn settle_cut(&mut self, now: Instant) {
         let Some(play) = self.play.as_mut() else { return };
-        let mut news = [None; 2];
         let mut changed = false;
+        let mut is_cut_off = false;
+        let mut opened = PeerSet::EMPTY;
         let mut lost = PeerSet::EMPTY;
         while let Some(output) = play.cut.poll_output() {
             changed = true;
             match output {
                 cut::Output::Freeze(leavers) => {
+                    opened = opened.union(leavers);
                     for leaver in leavers {
                         for slot in play.log.slots_of(leaver) {
                             play.log.freeze(slot);
@@ -392,7 +394,7 @@ impl Node {
                     lost = lost.union(commit.cut.leavers);
                     play.handover_waits = true;
                 }
-                cut::Output::CutOff => news[0] = Some(SessionNews::CutOff),
+                cut::Output::CutOff => is_cut_off = true,
                 cut::Output::Defected(peers) => {
                     play.forced = play.forced.union(peers);
                     play.watches_expiry = true;
@@ -402,9 +404,9 @@ impl Node {
         if !changed {
             return;
         }
-        let us = play.us;
-        let newly = lost.difference(play.left);
-        play.left = play.left.union(lost);
+        let (us, left) = (play.us, play.left);
+        let newly = lost.difference(left);
+        play.left = left.union(lost);
         for peer in newly {
             let reason = match self.links[peer.index()].as_deref().and_then(|link| link.farewell) {
                 Some(Farewell::EndedMatch) => continue,
@@ -414,8 +416,11 @@ impl Node {
             self.lobby.forget(peer);
             self.tell(MeshNews::Left { peer, reason });
         }
-        if let Some(cut_off) = news[0].take() {
-            self.tell_session(cut_off);
+        for peer in opened.difference(left).difference(lost) {
+            self.tell_session(SessionNews::CutPending { peer });
+        }
+        if is_cut_off {
+            self.tell_session(SessionNews::CutOff);
             self.tell(MeshNews::Left { peer: us, reason: LeaveReason::CutOff });
         }
         self.suspicions_changed(now);

@@ -196,6 +196,8 @@ impl Session {
         self.poll(now);
         let Some(late_ppm) = self.late_ppm(now) else { return (0, 0.0) };
         let frames = self.pace.due(late_ppm);
+        // The last call began nothing: one more try tells whether it goes on, more would only repeat the answer.
+        let frames = if self.stalled { frames.min(1) } else { frames };
         let rest = late_ppm.saturating_sub(i64::from(frames) * FRAME_PPM);
         (frames, (rest.saturating_add(FRAME_PPM) as f32 / FRAME_PPM as f32).clamp(0.0, 1.0))
     }
