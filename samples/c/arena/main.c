@@ -1,9 +1,9 @@
 /* arena: a match of 2 to 16 players over retick, without a server.
  *
- * Build, from the root of the repository after `cargo build --release` (sanitizers and warnings as you like):
+ * Build, from the root of the repository after `cargo build --release` (or with -Ltarget/release -lretick for the shared library):
  *
  *   cc -std=c99 -O2 -Iinclude samples/c/arena/main.c samples/c/arena/peer.c samples/c/arena/sim.c samples/c/arena/bot.c \
- *      samples/c/arena/view.c samples/c/arena/term.c -o arena -Ltarget/release -Wl,-rpath,$PWD/target/release -lretick
+ *      samples/c/arena/view.c samples/c/arena/term.c -o arena target/release/libretick.a -lpthread -ldl -lm
  *
  * Two peers on one machine: `./arena --host` prints a line `room HEX port N`; then `./arena --join 127.0.0.1:N --room HEX`.
  * A whole match in one process over a simulated network: `./arena --simnet 4 --loss 5 --latency 60`.
@@ -249,7 +249,7 @@ int main(int count, char **words)
     default_options(&options);
     wrong = parse_options(&options, count, words);
     if (wrong) {
-        fprintf(stderr, "arena: what is wrong: %s\n%s", wrong, usage);
+        fprintf(stderr, "arena: this is not understood: %s\n%s", wrong, usage);
         return ARENA_FAILED;
     }
     outcome = options.simnet ? run_simulated(&options) : run_networked(&options);
