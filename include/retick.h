@@ -641,7 +641,7 @@ RETICK_API retick_result retick_mesh_leave(retick_mesh mesh);
  * Call it once a frame, then read retick_mesh_next_event until RETICK_NONE.
  *
  * \param mesh the mesh.
- * \returns RETICK_OK; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_SHUT_DOWN when the network half is gone.
+ * \returns RETICK_OK; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
  *
  * Thread: any; one thread at a time for one mesh.
  * Lifetime: pointers of earlier events and outgoing datagrams of this mesh end here.
@@ -1142,7 +1142,7 @@ RETICK_API retick_result retick_session_add_local_input(
 /**
  * Runs one frame through the game's functions: the same steps in the same order as retick_session_begin_frame lists
  * them. Steps with RETICK_STEP_BY_LIBRARY are done by the library. Inside a function only retick_session_grow_state,
- * _stats, _start_info and _state_slots may be called for this session; everything else is RETICK_ERR_BUSY.
+ * _stats, _samples, _start_info and _state_slots may be called for this session; everything else is RETICK_ERR_BUSY.
  *
  * \param session the session.
  * \param callbacks the functions; set its struct_size. Copied.
@@ -1157,8 +1157,8 @@ RETICK_API retick_result retick_session_advance(retick_session session, const re
 
 /**
  * Begins a frame: lists what the game must do now. Do the steps in order, then retick_session_end_frame. While the list
- * is open only retick_session_run_step, _grow_state, _end_frame, _abort_frame, _stats, _start_info and _state_slots may
- * be called for this session; everything else is RETICK_ERR_BUSY.
+ * is open only retick_session_run_step, _grow_state, _end_frame, _abort_frame, _stats, _samples, _start_info and
+ * _state_slots may be called for this session; everything else is RETICK_ERR_BUSY.
  *
  * \param session the session.
  * \param step_size sizeof(retick_step); step i begins at (char *)*out_steps + i * step_size.

@@ -112,6 +112,19 @@ fn every_export_survives_nulls_and_handles_that_name_nothing() {
     program.build(SANITIZERS).run(&[]);
 }
 
+/// Any call with any argument that the contract allows, also from inside callbacks and while step lists are open.
+#[test]
+fn no_order_of_calls_breaks_anything() {
+    let calls = work_folder().join("chaos_calls.h");
+    std::fs::write(calls, abi::chaos_calls(&read("include/retick.abi")))
+        .expect("the target folder can be written");
+    let include = format!("-I{}", work_folder().display());
+    let program = Program::of("chaos").build(&[SANITIZERS, &[include.as_str()]].concat());
+    for seed in ["1", "2", "3", "4", "5", "6"] {
+        program.run(&[seed, "20000"]);
+    }
+}
+
 #[test]
 fn e13_stale_foreign_and_random_handles_and_odd_struct_sizes_are_refused() {
     Program::of("misuse").build(SANITIZERS).run(&[]);
@@ -164,6 +177,11 @@ fn the_static_library_does_the_same() {
 fn b35_ten_sessions_over_a_custom_transport_and_three_over_ipv6_share_one_process() {
     let has_ipv6 = std::net::UdpSocket::bind("[::1]:0").is_ok();
     Program::of("custom").build(SANITIZERS).run(if has_ipv6 { &[] } else { &["no-ipv6"] });
+}
+
+#[test]
+fn over_real_sockets_queues_push_back_logs_arrive_and_a_session_outlives_its_mesh() {
+    Program::of("sockets").build(SANITIZERS).run(&[]);
 }
 
 #[test]

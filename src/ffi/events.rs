@@ -170,7 +170,13 @@ impl EventStore {
             MeshNews::PeerReady { peer, local_slots } => {
                 let fields =
                     Fields { value0: i64::from(local_slots), ..Fields::of(RETICK_EVENT_PEER_READY, peer) };
-                self.push(fields, none, |t| write!(t, "peer {peer} is ready with {local_slots} slots"));
+                self.push(fields, none, |t| {
+                    write!(
+                        t,
+                        "peer {peer} is ready with {local_slots} slot{}",
+                        if local_slots == 1 { "" } else { "s" }
+                    )
+                });
             }
             MeshNews::SettingsDiffer { peer, refusal } => {
                 let fields = Fields {

@@ -223,7 +223,7 @@ pub extern "C" fn retick_mesh_leave(mesh: retick_mesh) -> retick_result {
 /// Call it once a frame, then read retick_mesh_next_event until RETICK_NONE.
 ///
 /// \param mesh the mesh.
-/// \returns RETICK_OK; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_SHUT_DOWN when the network half is gone.
+/// \returns RETICK_OK; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
 ///
 /// Thread: any; one thread at a time for one mesh.
 /// Lifetime: pointers of earlier events and outgoing datagrams of this mesh end here.

@@ -52,6 +52,19 @@ static void both_forms_give_the_same_steps(void) {
     }
 }
 
+/* E05: nothing of what was before can be seen after a shutdown. */
+static void after_a_shutdown_everything_works_as_in_a_fresh_process(void) {
+    static world before, after;
+    uint32_t i;
+    mode_to_use = RETICK_STATE_BYTES;
+    before = play(3, FORM_LIST, configure, 200);
+    OK(retick_shutdown());
+    EXPECT(retick_mesh_poll(before.peers[0].mesh), RETICK_ERR_INVALID_HANDLE);
+    after = play(3, FORM_LIST, configure, 200);
+    for (i = 0; i < 3; i++) EXPECT(after.peers[i].trace, before.peers[i].trace);
+    close_world(&after);
+}
+
 static void an_aborted_frame_is_made_up_for(void) {
     static world w;
     retick_link link = bad_link(60000, 10000, 20000);
@@ -241,6 +254,7 @@ int main(void) {
     a_local_session_needs_no_mesh();
     a_step_list_keeps_the_callers_stride_and_its_mistakes_are_told();
     both_forms_give_the_same_steps();
+    after_a_shutdown_everything_works_as_in_a_fresh_process();
     an_aborted_frame_is_made_up_for();
     a_failing_callback_aborts_the_frame_and_the_next_begins_with_a_load();
     the_games_own_predictor_is_asked();
