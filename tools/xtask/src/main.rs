@@ -12,6 +12,7 @@ mod sh;
 mod sim;
 mod status;
 mod test;
+mod versus;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ enum Command {
     Test(test::Options),
     /// Whole meshes by seed in virtual time; also how a failing seed is played again
     Sim(sim::Options),
+    /// retick beside other libraries in one run, as ratios; writes docs/measurements
+    Versus(versus::Options),
     /// Only installs the system packages that `demo` and `test` need
     Setup,
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Sim(options) => sim::run(&options),
+        Command::Versus(options) => versus::run(&options),
         Command::Setup => setup::ensure(setup::EVERYTHING),
     };
     match result {
