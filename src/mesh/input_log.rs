@@ -4,7 +4,7 @@
 //! Fed by: local inputs, INPUTS and FILL sections, the cut. Yields: stream ends, inputs for packets, and in-order records
 //! for the session. Never: holds a gap (a frame is accepted only right behind the ones before it), or grows.
 
-use crate::base::limits::{LOG_FRAMES, LOG_RING, MAX_FRAMES_PER_SECTION, MAX_SLOTS};
+use crate::base::limits::{LOG_FRAMES, LOG_RING, MAX_FRAMES_PER_SECTION, MAX_PEERS, MAX_SLOTS};
 use crate::base::{Frame, Input, PeerIndex, Slot, SlotSet};
 
 /// What became of an input.
@@ -65,12 +65,20 @@ pub enum Record {
 #[derive(Clone, Debug, Default)]
 pub struct InputLog {
     slots: [Option<SlotLog>; MAX_SLOTS],
+    by_owner: [SlotSet; MAX_PEERS],
 }
 
 impl InputLog {
     /// An empty log for these owners.
     pub fn new(owners: &[Option<PeerIndex>; MAX_SLOTS]) -> Self {
+        let mut by_owner = [SlotSet::EMPTY; MAX_PEERS];
+        for slot in Slot::all() {
+            if let Some(owner) = owners[slot.index()] {
+                by_owner[owner.index()].insert(slot);
+            }
+        }
         Self {
+            by_owner,
             slots: owners.map(|owner| {
                 owner.map(|owner| SlotLog {
                     owner,
@@ -86,7 +94,7 @@ impl InputLog {
 
     /// Slots of a peer, ascending.
     pub fn slots_of(&self, peer: PeerIndex) -> SlotSet {
-        Slot::all().filter(|slot| self.slot(*slot).is_some_and(|log| log.owner == peer)).collect()
+        self.by_owner[peer.index()]
     }
 
     /// Who plays a slot.

@@ -40,6 +40,7 @@ pub struct Limits {
 pub struct Liveness {
     limits: Limits,
     peers: [Option<Watch>; crate::base::limits::MAX_PEERS],
+    suspects: PeerSet,
     outputs: VecDeque<Output>,
     /// No deadline lies before this: most calls end at one comparison.
     next_at: Option<Instant>,
@@ -48,18 +49,26 @@ pub struct Liveness {
 impl Liveness {
     /// Watches nobody.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, peers: [None; 16], outputs: VecDeque::with_capacity(16), next_at: None }
+        Self {
+            limits,
+            peers: [None; 16],
+            suspects: PeerSet::EMPTY,
+            outputs: VecDeque::with_capacity(16),
+            next_at: None,
+        }
     }
 
     /// Watches a peer from now on.
     pub fn add(&mut self, peer: PeerIndex, now: Instant) {
         self.peers[peer.index()] = Some(Watch { heard_at: now, suspect: false });
+        self.suspects.remove(peer);
         self.next_at = Some(now);
     }
 
     /// Watches it no more.
     pub fn remove(&mut self, peer: PeerIndex) {
         self.peers[peer.index()] = None;
+        self.suspects.remove(peer);
     }
 
     /// An authenticated packet came.
@@ -67,6 +76,7 @@ impl Liveness {
         let Some(watch) = self.peers[peer.index()].as_mut() else { return };
         if watch.suspect {
             watch.suspect = false;
+            self.suspects.remove(peer);
             self.outputs.push_back(Output::Resumed(peer, now.since(watch.heard_at)));
             self.next_at = Some(now);
         }
@@ -82,7 +92,7 @@ impl Liveness {
 
     /// Peers that this member suspects.
     pub fn suspects(&self) -> PeerSet {
-        PeerIndex::all().filter(|p| self.peers[p.index()].is_some_and(|w| w.suspect)).collect()
+        self.suspects
     }
 
     /// Peers silent for so long that this member's own word is enough.
@@ -102,11 +112,13 @@ impl Liveness {
             let Some(watch) = self.peers[peer.index()].as_mut() else { continue };
             if self.limits.forget.is_some_and(|limit| watch.heard_at + limit <= now) {
                 self.peers[peer.index()] = None;
+                self.suspects.remove(peer);
                 self.outputs.push_back(Output::Forget(peer));
                 continue;
             }
             if !watch.suspect && self.limits.suspect.is_some_and(|limit| watch.heard_at + limit <= now) {
                 watch.suspect = true;
+                self.suspects.insert(peer);
                 self.outputs.push_back(Output::Suspect(peer));
             }
         }

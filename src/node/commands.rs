@@ -35,9 +35,6 @@ impl Node {
                 }
             }
         }
-        if let Some(play) = self.play.as_mut() {
-            play.handover_waits = true;
-        }
         if let Some(current) = flush {
             self.flush(current, now);
         }
@@ -84,6 +81,7 @@ impl Node {
         }
         self.handshakes.set_room(Room::from_key(room));
         self.handshakes.start_join(address, now, self.entropy.as_mut());
+        self.handshakes_changed = true;
         self.stats_at = Some(now + STATS_EVERY);
     }
 
@@ -95,7 +93,7 @@ impl Node {
         for peer in PeerIndex::all() {
             self.send_control(peer, &Control::Bye, now);
         }
-        if self.links.iter().all(Option::is_none) {
+        if self.links.is_empty() {
             self.is_finished = true;
         }
     }
@@ -112,7 +110,7 @@ impl Node {
         if self.play.take().is_some() {
             for peer in PeerIndex::all() {
                 self.send_control(peer, &Control::EndMatch, now);
-                if let Some(link) = self.links[peer.index()].as_deref_mut() {
+                if let Some(link) = self.links.get_mut(peer) {
                     link.pace = Pace::Heartbeat;
                 }
             }
@@ -140,7 +138,7 @@ impl Node {
 
     /// Sends a control message to a member.
     pub(super) fn send_control(&mut self, peer: PeerIndex, control: &Control, now: Instant) {
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         let mut data = link.channel.poll_released().unwrap_or_default();
         data.clear();
         self.codec.encode(control, &mut data);
@@ -162,7 +160,7 @@ impl Node {
         };
         let mut sent = 0;
         for peer in targets {
-            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
+            let Some(link) = self.links.get_mut(peer) else { continue };
             let mut copy = link.channel.poll_released().unwrap_or_default();
             copy.clear();
             copy.extend_from_slice(&data);
@@ -183,21 +181,21 @@ impl Node {
 
     /// A link that is no more holds no credit.
     pub(super) fn drop_link(&mut self, peer: PeerIndex) {
-        if let Some(link) = self.links[peer.index()].take() {
+        if let Some(link) = self.links.take(peer) {
             self.port.credit().release(link.credit);
         }
         self.liveness.remove(peer);
         self.handshakes.remove_member(peer);
+        self.handshakes_changed = true;
         self.introduced.remove(peer);
         self.pending[peer.index()] = None;
     }
 
     /// A new link to a member.
     pub(super) fn set_link(&mut self, peer: PeerIndex, link: Link, now: Instant) {
-        if let Some(old) = self.links[peer.index()].take() {
+        if let Some(old) = self.links.set(peer, Box::new(link)) {
             self.port.credit().release(old.credit);
         }
-        self.links[peer.index()] = Some(Box::new(link));
         self.liveness.add(peer, now);
     }
 
@@ -216,7 +214,7 @@ impl Node {
             self.matches,
         );
         self.block = super::BlockCache::default();
-        self.links.iter_mut().flatten().for_each(|link| link.begin_match());
+        self.links.iter_mut().for_each(Link::begin_match);
         self.matches = self.matches.wrapping_add(1);
         self.play = Some(play);
     }

@@ -5,6 +5,7 @@
 
 mod commands;
 mod link;
+mod links;
 mod play;
 mod receive;
 mod send;
@@ -22,6 +23,7 @@ use crate::mesh::lobby::Lobby;
 use crate::wire::control;
 use crate::wire::header::{Kind, NO_SENDER};
 use link::Link;
+use links::Links;
 use play::Play;
 use send::BlockCache;
 use std::collections::VecDeque;
@@ -86,7 +88,9 @@ pub struct Node {
     clock: MeshClock,
     coordinator: Option<PeerIndex>,
     liveness: Liveness,
-    links: [Option<Box<Link>>; MAX_PEERS],
+    links: Links,
+    handshakes_due: Option<Instant>,
+    handshakes_changed: bool,
     /// Channels whose keys wait for their first packet before they replace the link's.
     pending: [Option<Box<Link>>; MAX_PEERS],
     joining: Option<Joining>,
@@ -132,7 +136,9 @@ impl Node {
             clock: MeshClock::new(),
             coordinator: None,
             liveness: Liveness::new(limits),
-            links: [const { None }; MAX_PEERS],
+            links: Links::new(),
+            handshakes_due: None,
+            handshakes_changed: false,
             pending: [const { None }; MAX_PEERS],
             joining: None,
             introduced: PeerSet::EMPTY,
@@ -167,6 +173,7 @@ impl Node {
             Some(Kind::Data) => self.route(from, bytes, now),
             Some(Kind::Handshake) => {
                 self.handshakes.handle_datagram(from, bytes, now, self.entropy.as_mut());
+                self.handshakes_changed = true;
                 self.settle(now);
             }
             Some(Kind::Relay | Kind::Replication) | None => self.dropped_unknown += 1,
@@ -177,11 +184,11 @@ impl Node {
     fn route(&mut self, from: Addr, bytes: &mut [u8], now: Instant) {
         let sender = bytes.get(1).copied().unwrap_or(NO_SENDER);
         let peer = if sender == NO_SENDER {
-            PeerIndex::all().find(|p| self.links[p.index()].as_deref().is_some_and(|link| link.addr == from))
+            PeerIndex::all().find(|p| self.links.get(*p).is_some_and(|link| link.addr == from))
         } else {
             PeerIndex::new(sender)
         };
-        if let Some(peer) = peer.filter(|p| self.links[p.index()].is_some()) {
+        if let Some(peer) = peer.filter(|p| self.links.has(*p)) {
             let copy = self.pending[peer.index()].is_some().then(|| bytes.to_vec());
             let mut opened = self.receive(peer, bytes, now);
             if !opened && let Some(mut copy) = copy {
@@ -203,7 +210,10 @@ impl Node {
     /// Fires every deadline that is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.note_running(now);
-        self.handshakes.handle_timeout(now);
+        if self.handshakes_due.is_some_and(|at| at <= now) {
+            self.handshakes.handle_timeout(now);
+            self.handshakes_changed = true;
+        }
         self.liveness.handle_timeout(now);
         if self.stats_at.is_some_and(|at| at <= now) {
             self.stats_at = Some(now + STATS_EVERY);
@@ -220,7 +230,7 @@ impl Node {
     fn note_running(&mut self, now: Instant) {
         let pause = now.since(self.ran_at);
         self.ran_at = now;
-        if pause >= OWN_PAUSE && self.links.iter().any(Option::is_some) {
+        if pause >= OWN_PAUSE && !self.links.is_empty() {
             self.liveness.handle_own_pause(pause);
         }
     }
@@ -239,7 +249,7 @@ impl Node {
     }
 
     /// When `handle_timeout` must next be called, and for whom.
-    fn deadline(&self) -> (Option<Instant>, &'static str) {
+    fn deadline(&mut self) -> (Option<Instant>, &'static str) {
         let mut earliest: (Option<Instant>, &'static str) = (None, "idle");
         let mut consider = |at: Option<Instant>, reason| {
             if let Some(at) = at
@@ -248,11 +258,9 @@ impl Node {
                 earliest = (Some(at), reason);
             }
         };
-        for link in self.links.iter().flatten() {
-            consider(link.due_at(), "link");
-        }
+        consider(self.links.poll_timeout(), "link");
         consider(self.joining.as_ref().and_then(|joining| joining.due_at()), "joining");
-        consider(self.handshakes.poll_timeout(), "handshake");
+        consider(self.handshakes_due, "handshake");
         consider(self.liveness.poll_timeout(), "liveness");
         consider(self.stats_at, "stats");
         consider(self.finish_at, "goodbye");

@@ -34,8 +34,8 @@ pub(super) struct Play {
     /// [`FLAG_PARITY`] or 0: sections of the room's match before are told from this one's.
     pub(super) parity: u8,
     pub(super) sent_end: Frame,
-    /// Records wait for room in the session's queue.
-    pub(super) handover_waits: bool,
+    /// Slots with records that the session may not have yet.
+    pub(super) to_hand_over: SlotSet,
     /// Peers whose cut was committed and told to the game.
     pub(super) left: PeerSet,
     /// Somebody is suspect, so a longer silence may come to count.
@@ -66,7 +66,7 @@ impl Play {
             called_at,
             parity: if number.is_multiple_of(2) { 0 } else { FLAG_PARITY },
             sent_end: Frame::ZERO,
-            handover_waits: true,
+            to_hand_over: SlotSet::from_bits(u16::MAX),
             left: PeerSet::EMPTY,
             watches_expiry: false,
         }

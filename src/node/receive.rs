@@ -24,7 +24,7 @@ struct Said {
 impl Node {
     /// A packet for the link of `peer`. Says whether it was authentic.
     pub(super) fn receive(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return false };
+        let Some(link) = self.links.get_mut(peer) else { return false };
         let mut said = Said::default();
         let play = &mut self.play;
         let (acked, asleep_since) = (&mut link.acked, &mut link.asleep_since);
@@ -101,7 +101,7 @@ impl Node {
             self.pending[peer.index()] = Some(link);
             return false;
         }
-        if let Some(old) = self.links[peer.index()].as_deref() {
+        if let Some(old) = self.links.get(peer) {
             link.acked = old.acked;
         }
         self.set_link(peer, *link, now);
@@ -118,7 +118,8 @@ fn take_inputs(
 ) -> Result<(), ParseError> {
     let (head, block) = InputsHead::parse(body)?;
     let slots = play.log.slots_of(peer);
-    let end = Frame::from_low16(head.end_low, play.log.common_end(slots));
+    let held_end = play.log.common_end(slots);
+    let end = Frame::from_low16(head.end_low, held_end);
     let count = block_count(block)? as i32;
     let first = end - count;
     if first < Frame::ZERO {
@@ -137,12 +138,14 @@ fn take_inputs(
     }
     let lengths = flags & FLAG_LENGTHS != 0;
     let log = &mut play.log;
-    let mut stored = false;
-    parse_block(block, slot_count, usize::from(play.settings.input_max), lengths, |k, i, input| {
-        stored |= log.push(by_order[k], first + i as i32, input) == Pushed::Stored;
-    })?;
-    play.handover_waits |= stored;
-    Ok(())
+    // What is held already is skipped, not compared.
+    let skip = (held_end - first).clamp(0, count) as usize;
+    let to_hand_over = &mut play.to_hand_over;
+    parse_block(block, slot_count, usize::from(play.settings.input_max), lengths, skip, |k, i, input| {
+        if log.push(by_order[k], first + i as i32, input) == Pushed::Stored {
+            to_hand_over.insert(by_order[k]);
+        }
+    })
 }
 
 fn take_fill(play: &mut Play, flags: u8, body: &[u8]) -> Result<(), ParseError> {
@@ -153,10 +156,11 @@ fn take_fill(play: &mut Play, flags: u8, body: &[u8]) -> Result<(), ParseError> 
     }
     let lengths = flags & FLAG_LENGTHS != 0;
     let log = &mut play.log;
-    let mut stored = false;
-    parse_block(block, 1, usize::from(play.settings.input_max), lengths, |_, i, input| {
-        stored |= log.push(slot, head.first + i as i32, input) == Pushed::Stored;
-    })?;
-    play.handover_waits |= stored;
-    Ok(())
+    let to_hand_over = &mut play.to_hand_over;
+    let skip = (log.end(slot) - head.first).clamp(0, block_count(block)? as i32) as usize;
+    parse_block(block, 1, usize::from(play.settings.input_max), lengths, skip, |_, i, input| {
+        if log.push(slot, head.first + i as i32, input) == Pushed::Stored {
+            to_hand_over.insert(slot);
+        }
+    })
 }

@@ -2,7 +2,7 @@
 //!
 //! Fed by: the node's state. Yields: datagrams in the transmit queue. Never: changes what was agreed or received.
 
-use super::link::{Link, Pace};
+use super::link::Pace;
 use super::{Node, Play};
 use crate::base::limits::{MAX_FRAMES_PER_SECTION, TAG_SIZE};
 use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot};
@@ -37,16 +37,12 @@ impl Node {
         let before = std::mem::replace(&mut play.sent_end, end);
         let moved = end != before;
         let members = play.cut.members().without(play.us);
-        let oldest_ack = members
-            .into_iter()
-            .filter_map(|p| self.links[p.index()].as_deref())
-            .map(|link| link.acked)
-            .min()
-            .unwrap_or(end);
+        let oldest_ack =
+            members.into_iter().filter_map(|p| self.links.get(p)).map(|link| link.acked).min().unwrap_or(end);
         let every = play.sends_every_frame(oldest_ack, end);
         let changed = play.changed_between(before, end);
         for peer in members {
-            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
+            let Some(link) = self.links.get_mut(peer) else { continue };
             if changed {
                 link.repeats = 3;
             }
@@ -61,11 +57,8 @@ impl Node {
 
     /// Writes every packet that is due.
     pub(super) fn write_due(&mut self, now: Instant) {
-        for peer in PeerIndex::all() {
-            let due = self.links[peer.index()].as_deref().and_then(Link::due_at);
-            if due.is_some_and(|at| at <= now) {
-                self.write_to(peer, now);
-            }
+        for peer in self.links.due(now) {
+            self.write_to(peer, now);
         }
         if let Some(joining) = self.joining.as_mut()
             && joining.due_at().is_some_and(|at| at <= now)
@@ -79,7 +72,7 @@ impl Node {
 
     /// Writes one packet on a link, with everything that belongs into it now.
     pub(super) fn write_to(&mut self, peer: PeerIndex, now: Instant) {
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         self.sections.clear();
         self.inputs.clear();
         let mut sent_end = Frame::ZERO;

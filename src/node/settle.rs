@@ -5,7 +5,7 @@
 
 use super::link::{Farewell, Link, Pace};
 use super::{Joining, Node, Play};
-use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet};
+use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet, SlotSet};
 use crate::bridge::{
     Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
 };
@@ -34,6 +34,9 @@ impl Node {
     }
 
     fn settle_handshakes(&mut self, now: Instant) {
+        if !std::mem::take(&mut self.handshakes_changed) {
+            return;
+        }
         while let Some(output) = self.handshakes.poll_output() {
             match output {
                 handshake::Output::Transmit { to, bytes } => self.transmits.push(to, &bytes),
@@ -51,6 +54,7 @@ impl Node {
                 }
             }
         }
+        self.handshakes_due = self.handshakes.poll_timeout();
     }
 
     fn paired(&mut self, peer: PeerIndex, from: Addr, keys: SessionKeys, now: Instant) {
@@ -59,12 +63,12 @@ impl Node {
         let mut link = Link::new(channel, from);
         link.want(now);
         let answers = self.lobby.us().is_some_and(|us| us > peer);
-        if answers && self.links[peer.index()].is_some() {
+        if answers && self.links.has(peer) {
             // The caller may not have our answer: the old keys stay until a packet opens with the new ones.
             self.pending[peer.index()] = Some(Box::new(link));
             return;
         }
-        let is_new = self.links[peer.index()].is_none();
+        let is_new = !self.links.has(peer);
         self.set_link(peer, link, now);
         self.lobby.handle_paired(peer);
         if is_new {
@@ -118,6 +122,7 @@ impl Node {
             link.channel.set_sender(you.get());
             link.want(now);
             self.handshakes.confirm_join();
+            self.handshakes_changed = true;
             self.handshakes.set_us(you, chain.clone());
             self.set_link(coordinator, link, now);
             self.lobby.handle_admit(you, coordinator, introducer, chain, from);
@@ -128,13 +133,14 @@ impl Node {
 
     /// A member's packet was opened: take its messages and clock samples.
     pub(super) fn handle_heard(&mut self, peer: PeerIndex, now: Instant) {
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         if !link.confirmed {
             link.confirmed = true;
             self.handshakes.confirm_pair(peer);
+            self.handshakes_changed = true;
         }
         self.settle_messages(peer, now);
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         let mut changed = false;
         while let Some(sample) = link.channel.poll_clock_sample() {
             if self.coordinator == Some(peer) {
@@ -152,7 +158,7 @@ impl Node {
 
     fn settle_messages(&mut self, peer: PeerIndex, now: Instant) {
         loop {
-            let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+            let Some(link) = self.links.get_mut(peer) else { return };
             if link.held.len() >= MAX_HELD {
                 break;
             }
@@ -169,7 +175,7 @@ impl Node {
             }
         }
         self.settle_held(peer);
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         if !link.outbox.is_empty() {
             link.pump_outbox();
         }
@@ -183,7 +189,7 @@ impl Node {
 
     /// Hands application messages to the game while it polls.
     fn settle_held(&mut self, peer: PeerIndex) {
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         while let Some(Received { stream, delivery, data }) = link.held.pop_front() {
             if self.port.is_nearly_full() {
                 if delivery == Delivery::Reliable || link.held.len() < MAX_HELD / 2 {
@@ -212,7 +218,7 @@ impl Node {
             }
             Control::Bye => self.handle_bye(peer, now),
             Control::EndMatch => {
-                if let Some(link) = self.links[peer.index()].as_deref_mut() {
+                if let Some(link) = self.links.get_mut(peer) {
                     link.farewell = Some(Farewell::EndedMatch);
                 }
                 if let Some(play) = self.play.as_mut() {
@@ -225,7 +231,7 @@ impl Node {
     }
 
     fn handle_bye(&mut self, peer: PeerIndex, now: Instant) {
-        if let Some(link) = self.links[peer.index()].as_deref_mut() {
+        if let Some(link) = self.links.get_mut(peer) {
             link.farewell = Some(Farewell::Goodbye);
         }
         match self.play.as_mut() {
@@ -264,11 +270,11 @@ impl Node {
                     self.introduced.insert(peer);
                     self.handshakes.set_member(peer, identity);
                     let is_caller = self.lobby.us().is_some_and(|us| us < peer);
-                    let has_call =
-                        self.links[peer.index()].is_some() || self.handshakes.is_calling(peer) && !moved;
+                    let has_call = self.links.has(peer) || self.handshakes.is_calling(peer) && !moved;
                     if is_caller && !has_call {
                         self.handshakes.start_pair(peer, &addresses, now, self.entropy.as_mut());
                     }
+                    self.handshakes_changed = true;
                     if is_new {
                         self.tell(MeshNews::PeerJoined { peer });
                     }
@@ -392,7 +398,7 @@ impl Node {
                         play.log.commit(slot, end);
                     }
                     lost = lost.union(commit.cut.leavers);
-                    play.handover_waits = true;
+                    play.to_hand_over = SlotSet::from_bits(u16::MAX);
                 }
                 cut::Output::CutOff => is_cut_off = true,
                 cut::Output::Defected(peers) => {
@@ -408,7 +414,7 @@ impl Node {
         let newly = lost.difference(left);
         play.left = left.union(lost);
         for peer in newly {
-            let reason = match self.links[peer.index()].as_deref().and_then(|link| link.farewell) {
+            let reason = match self.links.get(peer).and_then(|link| link.farewell) {
                 Some(Farewell::EndedMatch) => continue,
                 Some(Farewell::Goodbye) => LeaveReason::Goodbye,
                 None => LeaveReason::TimedOut,
@@ -434,7 +440,7 @@ impl Node {
         let agreeing =
             play.cut.is_open() || play.watches_expiry || !play.forced.intersection(members).is_empty();
         for peer in PeerIndex::all() {
-            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
+            let Some(link) = self.links.get_mut(peer) else { continue };
             link.pace = if !members.contains(peer) || play.cut.is_cut_off() {
                 Pace::Gone
             } else if agreeing {
@@ -465,7 +471,7 @@ impl Node {
         } else {
             self.clock.follow_another();
             let synced = self.clock.is_synced();
-            if let Some(link) = coordinator.and_then(|c| self.links[c.index()].as_deref_mut()) {
+            if let Some(link) = coordinator.and_then(|c| self.links.get_mut(c)) {
                 link.channel.set_fast_timing(!synced);
             }
         }
@@ -473,9 +479,9 @@ impl Node {
 
     /// Hands records of the log to the session while its queue has room.
     fn hand_over(&mut self) {
-        let Some(play) = self.play.as_mut().filter(|play| play.handover_waits) else { return };
+        let Some(play) = self.play.as_mut() else { return };
         let Some(session) = &play.session else { return };
-        for slot in crate::base::Slot::all() {
+        for slot in play.to_hand_over {
             while let Some(record) = play.log.next_record(slot) {
                 let news = match record {
                     Record::Inputs { first, count, input } => {
@@ -483,13 +489,14 @@ impl Node {
                     }
                     Record::Cut { end } => SessionNews::Cut { slot, end },
                 };
+                // The queue is full: the log keeps the rest until the session has drained it.
                 if session.try_send(news).is_err() {
                     return;
                 }
                 play.log.take_record(slot, &record);
             }
+            play.to_hand_over.remove(slot);
         }
-        play.handover_waits = false;
     }
 
     fn tell_session(&mut self, news: SessionNews) {
@@ -508,7 +515,7 @@ impl Node {
     }
 
     fn note_stall(&mut self, peer: PeerIndex) {
-        let Some(link) = self.links[peer.index()].as_deref_mut() else { return };
+        let Some(link) = self.links.get_mut(peer) else { return };
         let asleep = link.asleep_since.is_some();
         if asleep != link.asleep_told {
             link.asleep_told = asleep;
@@ -520,7 +527,7 @@ impl Node {
     pub(super) fn tell_stats(&mut self, now: Instant) {
         for peer in PeerIndex::all() {
             self.settle_held(peer);
-            let Some(link) = self.links[peer.index()].as_deref_mut() else { continue };
+            let Some(link) = self.links.get_mut(peer) else { continue };
             let stats = link.channel.stats(now);
             link.adapt_heartbeat(stats.loss_sent_ppm);
             let (sent, received) = self.totals[peer.index()];

@@ -108,12 +108,14 @@ pub fn block_count(block: &[u8]) -> Result<usize, ParseError> {
     Ok(usize::from(count))
 }
 
-/// Reads a block of `slots` slots; `put(k, i, input)` is called slot by slot, frames ascending. Bytes left over are malformed.
+/// Reads a block of `slots` slots; `put(k, i, input)` is called slot by slot, frames ascending, without the first `skip`
+/// frames. Bytes left over are malformed.
 pub fn parse_block(
     block: &[u8],
     slots: usize,
     input_max: usize,
     lengths: bool,
+    skip: usize,
     mut put: impl FnMut(usize, usize, &Input),
 ) -> Result<(), ParseError> {
     let count = block_count(block)?;
@@ -121,6 +123,7 @@ pub fn parse_block(
     for slot in 0..slots {
         let (bits, mut values) = rest.split_at_checked(count.div_ceil(8)).ok_or(ParseError::Truncated)?;
         let mut input = if lengths { Input::EMPTY } else { Input::zeros(input_max) };
+        let mut pending: Option<&[u8]> = None;
         for frame in 0..count {
             if bits[frame / 8] >> (frame % 8) & 1 == 1 {
                 let len = if lengths {
@@ -134,10 +137,15 @@ pub fn parse_block(
                     return Err(ParseError::Malformed);
                 }
                 let (bytes, after) = values.split_at_checked(len).ok_or(ParseError::Truncated)?;
-                input = Input::new(bytes).ok_or(ParseError::Malformed)?;
+                pending = Some(bytes);
                 values = after;
             }
-            put(slot, frame, &input);
+            if frame >= skip {
+                if let Some(bytes) = pending.take() {
+                    input = Input::new(bytes).ok_or(ParseError::Malformed)?;
+                }
+                put(slot, frame, &input);
+            }
         }
         rest = values;
     }
@@ -207,15 +215,23 @@ mod tests {
             lengths: bool,
             inputs in proptest::collection::vec(input(3), 0..40),
             slots in 1usize..4,
+            skip in 0usize..40,
         ) {
             let count = inputs.len() / slots;
             let mut out = Vec::new();
             emit_block(&mut out, slots, count, 3, lengths, |s, f| &inputs[s * count + f]);
             let mut back = Vec::new();
-            parse_block(&out, slots, 3, lengths, |_, _, input| back.push(*input)).expect("own bytes");
+            parse_block(&out, slots, 3, lengths, 0, |_, _, input| back.push(*input)).expect("own bytes");
             prop_assert_eq!(&back[..], &inputs[..slots * count]);
+            let skip = skip.min(count);
+            let mut tail = Vec::new();
+            parse_block(&out, slots, 3, lengths, skip, |s, f, input| tail.push((s * count + f, *input))).expect("own bytes");
+            prop_assert_eq!(tail.len(), slots * (count - skip));
+            for (at, input) in tail {
+                prop_assert_eq!(input, inputs[at]);
+            }
             for cut in 0..out.len() {
-                let parsed = parse_block(&out[..cut], slots, 3, lengths, |_, _, _| {});
+                let parsed = parse_block(&out[..cut], slots, 3, lengths, 0, |_, _, _| {});
                 prop_assert!(parsed.is_err());
             }
         }
@@ -224,7 +240,7 @@ mod tests {
         fn any_bytes_are_parsed_or_refused(bytes: Vec<u8>, slots in 0usize..17, input_max in 1usize..65, lengths: bool) {
             let _ = InputsHead::parse(&bytes);
             let _ = FillHead::parse(&bytes);
-            let _ = parse_block(&bytes, slots, input_max, lengths, |_, _, _| {});
+            let _ = parse_block(&bytes, slots, input_max, lengths, 3, |_, _, _| {});
         }
 
         #[test]

@@ -1,0 +1,73 @@
+//! All links of a node, and when each wants its next packet.
+//!
+//! Fed by: the node, which changes links only through `get_mut`. Yields: the earliest deadline, without asking the links that
+//! did not change. Never: writes a packet.
+
+use super::link::Link;
+use crate::base::limits::MAX_PEERS;
+use crate::base::{Instant, PeerIndex, PeerSet};
+
+/// One link per member.
+#[derive(Debug)]
+pub(super) struct Links {
+    links: [Option<Box<Link>>; MAX_PEERS],
+    due: [Option<Instant>; MAX_PEERS],
+    /// Links that may want a packet at another time than `due` says.
+    touched: PeerSet,
+}
+
+impl Links {
+    pub(super) fn new() -> Self {
+        Self { links: [const { None }; MAX_PEERS], due: [None; MAX_PEERS], touched: PeerSet::EMPTY }
+    }
+
+    pub(super) fn get(&self, peer: PeerIndex) -> Option<&Link> {
+        self.links[peer.index()].as_deref()
+    }
+
+    pub(super) fn get_mut(&mut self, peer: PeerIndex) -> Option<&mut Link> {
+        self.touched.insert(peer);
+        self.links[peer.index()].as_deref_mut()
+    }
+
+    pub(super) fn has(&self, peer: PeerIndex) -> bool {
+        self.links[peer.index()].is_some()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.links.iter().all(Option::is_none)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.touched = PeerSet::from_bits(u16::MAX);
+        self.links.iter_mut().flatten().map(Box::as_mut)
+    }
+
+    pub(super) fn set(&mut self, peer: PeerIndex, link: Box<Link>) -> Option<Box<Link>> {
+        self.touched.insert(peer);
+        self.links[peer.index()].replace(link)
+    }
+
+    pub(super) fn take(&mut self, peer: PeerIndex) -> Option<Box<Link>> {
+        self.touched.insert(peer);
+        self.links[peer.index()].take()
+    }
+
+    /// The links that want a packet now.
+    pub(super) fn due(&mut self, now: Instant) -> PeerSet {
+        self.refresh();
+        PeerIndex::all().filter(|peer| self.due[peer.index()].is_some_and(|at| at <= now)).collect()
+    }
+
+    /// When the first of them does.
+    pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
+        self.refresh();
+        self.due.iter().flatten().min().copied()
+    }
+
+    fn refresh(&mut self) {
+        for peer in std::mem::take(&mut self.touched) {
+            self.due[peer.index()] = self.get(peer).and_then(Link::due_at);
+        }
+    }
+}
