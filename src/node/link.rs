@@ -141,7 +141,9 @@ impl Link {
         let acked = self.acked.max(end - LOG_FRAMES);
         let unacked = end - acked;
         let rtt_frames = self.channel.rtt().as_micros().div_ceil(period.as_micros().max(1)) as i32;
-        if unacked > rtt_frames + 3 {
+        // Our stream stands still (a full window): what was lost would never grow late by frames.
+        let stands_still = self.recent_ends[0] == end;
+        if unacked > rtt_frames + 3 || stands_still {
             return acked;
         }
         (end - 4).min(self.recent_ends[0]).max(acked)
