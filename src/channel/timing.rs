@@ -13,8 +13,8 @@ const PING_EVERY_FAST: Duration = Duration::from_millis(15);
 /// A ping or an answer waits at most this long for a packet to ride in: a frame and a bit. The wait costs nothing, since an
 /// answer tells it; at the fast pace there is none to wait for.
 const RIDE_WITHIN: Duration = Duration::from_millis(20);
-/// Pings that may be under way: a round trip of 480 ms at the fast pace.
-const UNDER_WAY: usize = 32;
+/// Pings that may be under way: a round trip of 1.9 s at the fast pace.
+const UNDER_WAY: usize = 128;
 
 /// One answered ping, for Cristian's algorithm: at local time `(sent + received) / 2` the peer's mesh clock showed
 /// `mesh_at_peer`, give or take half of `received - sent`.
