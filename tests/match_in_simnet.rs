@@ -88,26 +88,31 @@ impl Peer {
 
 /// A match of `n` peers in one room: who they are, and the network that they are on.
 struct Room {
+    config: SessionConfig,
     net: Simnet,
     peers: Vec<Peer>,
 }
 
-fn session(port: &MeshPort, now: Instant) -> Session {
-    let config: ValidSessionConfig =
-        SessionConfig { desync_level: 2, ..SessionConfig::default() }.try_into().expect("valid");
+fn session(port: &MeshPort, config: &SessionConfig, now: Instant) -> Session {
+    let config: ValidSessionConfig = config.clone().try_into().expect("valid");
     let session_port = port.open_session(config.settings).expect("room in the queue");
     Session::new(config, Some(session_port), now)
 }
 
 impl Room {
     fn open(n: u32, link: Link) -> Self {
+        Self::open_with(n, link, SessionConfig::default())
+    }
+
+    fn open_with(n: u32, link: Link, config: SessionConfig) -> Self {
+        let config = SessionConfig { desync_level: 2, ..config };
         let mut net = Simnet::new(7);
         net.set_default_link(link);
         let mut peers: Vec<Peer> = (0..n)
             .map(|_| {
-                let config = MeshConfig { max_peers: 16, ..MeshConfig::default() };
-                let (_, port) = net.attach(config.try_into().expect("valid"));
-                let session = session(&port, net.now());
+                let mesh = MeshConfig { max_peers: 16, ..MeshConfig::default() };
+                let (_, port) = net.attach(mesh.try_into().expect("valid"));
+                let session = session(&port, &config, net.now());
                 Peer { port, session, game: Game { state: [0; 64] }, news: Vec::new(), room: None, stalls: 0 }
             })
             .collect();
@@ -118,7 +123,7 @@ impl Room {
         for peer in &peers[1..] {
             peer.port.send(Command::Join { address: Simnet::address(0), room }).expect("queue");
         }
-        let mut world = Self { net, peers };
+        let mut world = Self { config, net, peers };
         world.run(180);
         world
     }
@@ -181,11 +186,37 @@ fn a_room_plays_a_second_match_with_new_sessions() {
     room.run(200);
     for (i, peer) in room.peers.iter_mut().enumerate() {
         peer.port.send(Command::CloseSession).expect("queue");
-        peer.session = session(&peer.port, room.net.local_now(i as u32));
+        peer.session = session(&peer.port, &room.config, room.net.local_now(i as u32));
         peer.game.state = [0; 64];
     }
     room.run(60);
     room.start();
     room.run(400);
     room.expect_agreement(Frame(300));
+}
+
+#[test]
+fn a_match_starts_over_a_round_trip_of_a_second() {
+    let mut room = Room::open(2, Link { latency: Duration::from_millis(500), ..Link::default() });
+    room.run(600);
+    room.start();
+    room.run(900);
+    room.expect_agreement(Frame(100));
+}
+
+#[test]
+fn lockstep_goes_on_when_an_input_is_lost_while_everybody_waits() {
+    let link = Link {
+        latency: Duration::from_millis(60),
+        jitter: Duration::from_millis(40),
+        loss_ppm: 50_000,
+        duplicate_ppm: 10_000,
+        ..Link::default()
+    };
+    let config = SessionConfig { prediction_window: 0, input_delay: 5, ..SessionConfig::default() };
+    let mut room = Room::open_with(3, link, config);
+    room.run(120);
+    room.start();
+    room.run(1500);
+    room.expect_agreement(Frame(900));
 }
