@@ -207,7 +207,7 @@ fn block(out: &mut Vec<u8>, input_max: usize, lengths: bool, slots: &[Vec<Input>
 fn is_block(block: &[u8], input_max: usize, lengths: bool, slots: &[Vec<Input>]) -> bool {
     let mut read = vec![Vec::new(); slots.len()];
     let parsed =
-        parse_block(block, slots.len(), input_max, lengths, |slot, _, input| read[slot].push(*input));
+        parse_block(block, slots.len(), input_max, lengths, 0, |slot, _, input| read[slot].push(*input));
     parsed.is_ok() && read == slots
 }
 
