@@ -531,7 +531,7 @@ RETICK_API retick_result retick_mesh_create(const retick_mesh_config *config, re
  * Opens a new room and makes this peer its first member. RETICK_EVENT_JOINED follows.
  *
  * \param mesh the mesh.
- * \returns RETICK_OK; RETICK_ERR_INVALID_STATE when it is in a room or joining one; RETICK_ERR_INVALID_HANDLE;
+ * \returns RETICK_OK; RETICK_ERR_INVALID_STATE when it is in a room, joining one, or has left one; RETICK_ERR_INVALID_HANDLE;
  *   RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
  *
  * Thread: any; one thread at a time for one mesh.
@@ -558,7 +558,7 @@ RETICK_API retick_result retick_mesh_room(retick_mesh mesh, uint8_t out_room[32]
  * \param mesh the mesh.
  * \param address "203.0.113.5:7000", "[2001:db8::1]:7000", or "sim:0" for the first node of a simulated network. Copied.
  * \param room RETICK_ROOM_SIZE bytes. Copied.
- * \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room or joining one;
+ * \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room, joining one, or has left one;
  *   RETICK_ERR_UNSUPPORTED in custom mode; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
  *
  * Thread: any; one thread at a time for one mesh.
@@ -573,7 +573,7 @@ RETICK_API retick_result retick_mesh_join(retick_mesh mesh, const char *address,
  * \param address that member's address as the game's transport knows it. Copied.
  * \param address_size 1 to 64.
  * \param room RETICK_ROOM_SIZE bytes. Copied.
- * \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room or joining one;
+ * \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room, joining one, or has left one;
  *   RETICK_ERR_UNSUPPORTED in another mode; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
  *
  * Thread: any; one thread at a time for one mesh.
@@ -626,7 +626,7 @@ RETICK_API retick_result retick_mesh_set_ready(retick_mesh mesh, uint32_t local_
 RETICK_API retick_result retick_mesh_start(retick_mesh mesh, uint32_t countdown_ms);
 
 /**
- * Says goodbye to the room. The handle stays and can host or join again.
+ * Says goodbye to the room, for good: the handle stays to read what is left, and another mesh is needed to enter a room.
  *
  * \param mesh the mesh.
  * \returns RETICK_OK (also outside of a room); RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
@@ -1299,7 +1299,8 @@ RETICK_API retick_result retick_session_confirmed_checksum(
     retick_session session, int32_t frame, uint64_t *out_checksum);
 
 /**
- * Ends the timeline. The member stays in the room.
+ * Ends the timeline. The member stays in the room: with another session and retick_mesh_set_ready it can play the next
+ * match there.
  *
  * \param session the session; null is ok.
  * \returns RETICK_OK; RETICK_ERR_BUSY while a step list is open; RETICK_ERR_INVALID_HANDLE.

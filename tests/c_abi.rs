@@ -2,6 +2,7 @@
 //!
 //! Fed by: `include/`, `tests/c`, the C compilers of the machine (`cc` must exist; the others are used where they do).
 //! Yields: pass or fail, with the program's output. Never: calls the library from Rust.
+#![cfg(unix)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -283,11 +283,11 @@ pub(super) fn create_mesh(setup: MeshSetup) -> Outcome<u64> {
 pub(super) fn create_session(config: &retick_session_config, mesh: retick_mesh) -> Outcome<u64> {
     let valid = convert::session_config(config)?;
     let session = if mesh.id == 0 {
-        SessionHandle::new(valid, config, None, Clock::Os)
+        SessionHandle::new(valid, config, None, Clock::Os, None)
     } else {
         with_mesh(mesh, |mesh| {
-            let (port, clock) = mesh.open_session(valid.settings)?;
-            Ok(SessionHandle::new(valid, config, Some(port), clock))
+            let (port, clock, marker) = mesh.open_session(valid.settings)?;
+            Ok(SessionHandle::new(valid, config, Some(port), clock, Some(marker)))
         })?
     };
     create(Kind::Session, Object::Session(Box::new(session)))

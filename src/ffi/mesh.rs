@@ -61,7 +61,7 @@ pub unsafe extern "C" fn retick_mesh_create(
 /// Opens a new room and makes this peer its first member. RETICK_EVENT_JOINED follows.
 ///
 /// \param mesh the mesh.
-/// \returns RETICK_OK; RETICK_ERR_INVALID_STATE when it is in a room or joining one; RETICK_ERR_INVALID_HANDLE;
+/// \returns RETICK_OK; RETICK_ERR_INVALID_STATE when it is in a room, joining one, or has left one; RETICK_ERR_INVALID_HANDLE;
 ///   RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
 ///
 /// Thread: any; one thread at a time for one mesh.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn retick_mesh_room(mesh: retick_mesh, out_room: *mut u8) 
 /// \param mesh the mesh.
 /// \param address "203.0.113.5:7000", "[2001:db8::1]:7000", or "sim:0" for the first node of a simulated network. Copied.
 /// \param room RETICK_ROOM_SIZE bytes. Copied.
-/// \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room or joining one;
+/// \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room, joining one, or has left one;
 ///   RETICK_ERR_UNSUPPORTED in custom mode; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
 ///
 /// Thread: any; one thread at a time for one mesh.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn retick_mesh_join(
 /// \param address that member's address as the game's transport knows it. Copied.
 /// \param address_size 1 to 64.
 /// \param room RETICK_ROOM_SIZE bytes. Copied.
-/// \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room or joining one;
+/// \returns RETICK_OK; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_STATE when it is in a room, joining one, or has left one;
 ///   RETICK_ERR_UNSUPPORTED in another mode; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.
 ///
 /// Thread: any; one thread at a time for one mesh.
@@ -207,7 +207,7 @@ pub extern "C" fn retick_mesh_start(mesh: retick_mesh, countdown_ms: u32) -> ret
     })
 }
 
-/// Says goodbye to the room. The handle stays and can host or join again.
+/// Says goodbye to the room, for good: the handle stays to read what is left, and another mesh is needed to enter a room.
 ///
 /// \param mesh the mesh.
 /// \returns RETICK_OK (also outside of a room); RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY; RETICK_ERR_WOULD_BLOCK.

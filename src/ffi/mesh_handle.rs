@@ -17,6 +17,7 @@ use crate::config::{RoomKey, SessionSettings, ValidMeshConfig};
 use crate::io::{self, CustomMesh, LocalAddrs, ManualMesh, ThreadedMesh};
 use crate::netem::Link;
 use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Turns of a manual mesh in which it may say goodbye before its sockets close.
@@ -34,6 +35,8 @@ enum Phase {
     Outside,
     Entering,
     Inside,
+    /// It said goodbye; its network half ends.
+    Left,
 }
 
 pub(super) struct MeshHandle {
@@ -49,6 +52,8 @@ pub(super) struct MeshHandle {
     connected: PeerSet,
     links: [LinkStats; MAX_PEERS],
     events: EventStore,
+    /// Whether a session is alive on this mesh.
+    session: Weak<()>,
     /// The address of the datagram that the game looks at.
     outgoing_to: Option<Addr>,
 }
@@ -67,6 +72,7 @@ impl MeshHandle {
             connected: PeerSet::EMPTY,
             links: [LinkStats::default(); MAX_PEERS],
             events: EventStore::new(),
+            session: Weak::new(),
             outgoing_to: None,
         }
     }
@@ -117,7 +123,8 @@ impl MeshHandle {
             Phase::Entering => {
                 Err(Failure::state("this mesh is joining a room; wait for the event, or leave first"))
             }
-            Phase::Inside => Err(Failure::state("this mesh is in a room; leave it first")),
+            Phase::Inside => Err(Failure::state("this mesh is in a room already")),
+            Phase::Left => Err(Failure::state("this mesh has left its room for good; create another one")),
         }
     }
 
@@ -204,8 +211,12 @@ impl MeshHandle {
     }
 
     pub(super) fn leave(&mut self) -> Outcome<retick_result> {
+        if matches!(self.phase, Phase::Outside | Phase::Left) {
+            return Ok(RETICK_OK);
+        }
         let result = self.send_command(Command::Leave)?;
         self.go_outside();
+        self.phase = Phase::Left;
         Ok(result)
     }
 
@@ -253,13 +264,13 @@ impl MeshHandle {
 
     fn take_in(&mut self, news: MeshNews) {
         match &news {
-            MeshNews::Joined { us, room } => {
+            MeshNews::Joined { us, room } if self.phase == Phase::Entering => {
                 self.phase = Phase::Inside;
                 self.us = *us;
                 self.room = Some(*room);
                 self.members.insert(*us);
             }
-            MeshNews::Refused { us: true, .. } => self.go_outside(),
+            MeshNews::Refused { us: true, .. } if self.phase == Phase::Entering => self.go_outside(),
             MeshNews::PeerJoined { peer } => {
                 self.members.insert(*peer);
             }
@@ -379,9 +390,18 @@ impl MeshHandle {
         self.model.mesh_time(self.clock.now()).as_micros()
     }
 
-    pub(super) fn open_session(&mut self, settings: SessionSettings) -> Outcome<(SessionPort, Clock)> {
+    /// The marker lives as long as the session.
+    pub(super) fn open_session(
+        &mut self,
+        settings: SessionSettings,
+    ) -> Outcome<(SessionPort, Clock, Arc<()>)> {
+        if self.session.strong_count() > 0 {
+            return Err(Failure::state("this mesh has a session already; destroy it first"));
+        }
         let port = self.port().open_session(settings).map_err(refused)?;
-        Ok((port, self.clock.clone()))
+        let marker = Arc::new(());
+        self.session = Arc::downgrade(&marker);
+        Ok((port, self.clock.clone(), marker))
     }
 }
 

@@ -465,7 +465,8 @@ pub unsafe extern "C" fn retick_session_confirmed_checksum(
     })
 }
 
-/// Ends the timeline. The member stays in the room.
+/// Ends the timeline. The member stays in the room: with another session and retick_mesh_set_ready it can play the next
+/// match there.
 ///
 /// \param session the session; null is ok.
 /// \returns RETICK_OK; RETICK_ERR_BUSY while a step list is open; RETICK_ERR_INVALID_HANDLE.

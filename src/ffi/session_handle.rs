@@ -102,6 +102,8 @@ pub(super) struct SessionHandle {
     regions_size: usize,
     events: EventStore,
     begun: bool,
+    /// Dropped after the session, so that its mesh can have another one.
+    _marker: Option<Arc<()>>,
 }
 
 impl SessionHandle {
@@ -110,6 +112,7 @@ impl SessionHandle {
         config: &retick_session_config,
         port: Option<SessionPort>,
         clock: Clock,
+        marker: Option<Arc<()>>,
     ) -> Self {
         let (mode, predictor, capacity) =
             (valid.state_mode, valid.predictor, usize::from(valid.settings.input_max));
@@ -130,6 +133,7 @@ impl SessionHandle {
             regions_size: 0,
             events: EventStore::new(),
             begun: false,
+            _marker: marker,
         }
     }
 

@@ -171,6 +171,35 @@ static void messages_stats_samples_and_times_are_told(void) {
     close_world(&w);
 }
 
+static void a_destroyed_session_frees_its_slots_and_the_room_plays_another_match(void) {
+    static world w;
+    uint32_t i, frame, round;
+    open_world(&w, 2, 21, NULL, FORM_LIST, NULL);
+    for (round = 0; round < 3; round++) {
+        run_world(&w, 200);
+        CHECK(w.peers[0].now.frame > 100 && compare_world(&w, 200) > 80);
+        OK(retick_session_destroy(w.peers[1].session));
+        frame = w.peers[0].now.frame;
+        for (i = 0; i < 90; i++) {
+            OK(retick_simnet_advance(w.net, FRAME_US));
+            run_peer(&w.peers[0]);
+            OK(retick_mesh_poll(w.peers[1].mesh));
+            read_events(&w.peers[1]);
+        }
+        EXPECT(w.peers[0].events[RETICK_EVENT_SLOT_LEFT], round + 1);
+        CHECK(w.peers[0].now.frame > frame + 60);
+        OK(retick_session_destroy(w.peers[0].session));
+        for (i = 0; i < 2; i++) {
+            memset(&w.peers[i].now, 0, sizeof(game));
+            open_session(&w.peers[i], NULL);
+        }
+        run_world(&w, 10);
+        for (i = 0; i < 2; i++) OK(retick_mesh_set_ready(w.peers[i].mesh, 1));
+        OK(retick_mesh_start(w.peers[0].mesh, 0));
+    }
+    close_world(&w);
+}
+
 static void a_local_session_needs_no_mesh(void) {
     retick_session_config config;
     const retick_mesh none = { 0 };
@@ -259,6 +288,7 @@ int main(void) {
     a_failing_callback_aborts_the_frame_and_the_next_begins_with_a_load();
     the_games_own_predictor_is_asked();
     messages_stats_samples_and_times_are_told();
+    a_destroyed_session_frees_its_slots_and_the_room_plays_another_match();
     OK(retick_shutdown());
     return 0;
 }

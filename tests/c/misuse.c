@@ -203,8 +203,8 @@ static void calls_at_the_wrong_time_say_so(void) {
     retick_mesh_config config;
     retick_session_config session_config;
     retick_simnet net;
-    retick_mesh mesh;
-    retick_session session;
+    retick_mesh mesh, other;
+    retick_session session, second;
     retick_start_info info;
     uint8_t room[32] = { 0 };
     const uint8_t *bytes;
@@ -237,6 +237,7 @@ static void calls_at_the_wrong_time_say_so(void) {
     EXPECT(retick_mesh_join(mesh, "sim:0", room), RETICK_ERR_INVALID_STATE);
     OK(retick_session_config_init(&session_config, sizeof session_config));
     OK(retick_session_create(&session_config, mesh, &session));
+    EXPECT(retick_session_create(&session_config, mesh, &second), RETICK_ERR_INVALID_STATE);
     info.struct_size = sizeof info;
     EXPECT(retick_session_start_info(session, &info), RETICK_ERR_INVALID_STATE);
     EXPECT(retick_session_add_region(session, room, sizeof room), RETICK_ERR_INVALID_STATE);
@@ -244,11 +245,18 @@ static void calls_at_the_wrong_time_say_so(void) {
     EXPECT(size, 0);
     OK(retick_session_end_frame(session)); /* an empty list may be closed, and need not */
     OK(retick_session_destroy(session));
+    OK(retick_session_create(&session_config, mesh, &session));
+    OK(retick_session_destroy(session));
     OK(retick_mesh_leave(mesh));
+    OK(retick_mesh_leave(mesh));
+    EXPECT(retick_mesh_host(mesh), RETICK_ERR_INVALID_STATE);
+    OK(retick_mesh_create(&config, &other));
     OK(retick_simnet_destroy(net));
     OK(retick_mesh_poll(mesh));
-    EXPECT(retick_mesh_host(mesh), RETICK_ERR_SHUT_DOWN);
+    OK(retick_mesh_poll(other));
+    EXPECT(retick_mesh_host(other), RETICK_ERR_SHUT_DOWN);
     OK(retick_mesh_destroy(mesh));
+    OK(retick_mesh_destroy(other));
 }
 
 /* Destroy with an open list; a list that outlives retick_shutdown. */

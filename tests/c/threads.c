@@ -1,13 +1,17 @@
 /* threads.c - E12: two threads hammer one session, one mesh and one network. Every call is OK or BUSY, or says what else. */
 #include "common.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 static retick_session session;
 static retick_mesh mesh;
 static retick_simnet net;
-static volatile int stop;
+static atomic_int stop;
+
+static atomic_ulong busy;
 
 static void allowed(retick_result result) {
+    if (result == RETICK_ERR_BUSY) atomic_fetch_add(&busy, 1);
     if (result == RETICK_ERR_BUSY || result == RETICK_ERR_INVALID_STATE || result >= 0) return;
     fail(__FILE__, __LINE__, "OK, BUSY or INVALID_STATE", result);
 }
@@ -21,7 +25,7 @@ static int32_t save(void *user, retick_step *step) {
 static int32_t nothing(void *user, retick_step *step) { (void)user; (void)step; return 0; }
 
 static void *hammer(void *argument) {
-    unsigned long *done = argument;
+    atomic_ulong *done = argument;
     retick_callbacks callbacks;
     retick_event event;
     retick_stats stats;
@@ -43,14 +47,14 @@ static void *hammer(void *argument) {
         allowed(retick_mesh_host(mesh));
         allowed(retick_mesh_time_us(mesh, &us));
         allowed(retick_simnet_advance(net, 100));
-        ++*done;
+        atomic_fetch_add(done, 1);
     }
     return NULL;
 }
 
 /* Two threads create and destroy at once, and a third shuts down: no crash, and every code is known. */
 static void *churn(void *argument) {
-    unsigned long *done = argument;
+    atomic_ulong *done = argument;
     const retick_mesh none = { 0 };
     retick_session_config config;
     while (!stop) {
@@ -60,22 +64,22 @@ static void *churn(void *argument) {
         OK(retick_session_create(&config, none, &mine));
         if (retick_session_frames_due(mine, &frames, NULL) != RETICK_OK) { /* shut down in between */ }
         (void)retick_session_destroy(mine);
-        ++*done;
+        atomic_fetch_add(done, 1);
     }
     return NULL;
 }
 
 static void run(void *(*body)(void *), int shutdowns) {
     pthread_t threads[2];
-    unsigned long done[2] = { 0, 0 };
+    static atomic_ulong done[2];
     int i;
-    stop = 0;
+    atomic_store(&stop, 0);
+    for (i = 0; i < 2; i++) atomic_store(&done[i], 0);
     for (i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, body, &done[i]) == 0);
-    while (done[0] < 3000 || done[1] < 3000) {
+    while (done[0] < 3000 || done[1] < 3000 || (body == hammer && busy == 0 && done[0] < 1000000)) {
         if (shutdowns-- > 0) OK(retick_shutdown());
-        __sync_synchronize();
     }
-    stop = 1;
+    atomic_store(&stop, 1);
     for (i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
@@ -91,6 +95,7 @@ int main(void) {
     OK(retick_session_config_init(&session_config, sizeof session_config));
     OK(retick_session_create(&session_config, none, &session));
     run(hammer, 0);
+    CHECK(busy > 0);
     OK(retick_session_destroy(session));
     OK(retick_mesh_destroy(mesh));
     OK(retick_simnet_destroy(net));

@@ -1,7 +1,8 @@
 /* minimal.c - the smallest complete retick program: two peers on one machine, over real UDP, in one process.
  * Each would normally be a process of its own; what one peer does is everything between the two marks, twice.
  *
- *   cc -std=c11 -I include samples/c/minimal/minimal.c -o minimal -L target/release -lretick && ./minimal
+ *   cargo build --release
+ *   cc -std=c11 -I include samples/c/minimal/minimal.c target/release/libretick.a -lpthread -lm -ldl -o minimal && ./minimal
  */
 #include "retick.h"
 #include <stdio.h>
