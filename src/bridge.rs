@@ -311,7 +311,7 @@ pub struct MeshPort {
     waker: Waker,
 }
 
-/// The game half's end, held by the session.
+/// The game half's end, held by the session. Dropping it closes the session at the node.
 pub struct SessionPort {
     commands: Sender<Command>,
     news: Receiver<SessionNews>,
@@ -397,6 +397,14 @@ impl MeshPort {
         let (port, news) = bounded(SESSION_NEWS_QUEUE);
         self.send(Command::OpenSession { settings, port })?;
         Ok(SessionPort { commands: self.commands.clone(), news, waker: Arc::clone(&self.waker) })
+    }
+}
+
+impl Drop for SessionPort {
+    fn drop(&mut self) {
+        // A full queue: then the node sees it by the closed news, or is told by the game's `Leave`.
+        let _ = self.commands.try_send(Command::CloseSession);
+        (self.waker)();
     }
 }
 

@@ -3,6 +3,7 @@
 //! Fed by: `submit` (a datagram enters a link) and `poll` (time). Yields: datagrams whose time has come, in a repeatable order.
 //! Never: reads a clock or a socket; the simulated network and the real driver both run it.
 
+use crate::base::limits::MAX_DATAGRAM;
 use crate::base::{Instant, Rng};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -170,7 +171,8 @@ impl Netem {
         if self.in_flight.len() >= MAX_IN_FLIGHT {
             return Fate::Lost;
         }
-        let mut copy = self.free.pop().unwrap_or_default();
+        // As long as any, so that a recycled one never has to grow.
+        let mut copy = self.free.pop().unwrap_or_else(|| Vec::with_capacity(MAX_DATAGRAM));
         copy.clear();
         copy.extend_from_slice(bytes);
         self.submitted += 1;

@@ -105,7 +105,7 @@ impl CustomMesh {
         while let Some(node) = &mut self.node {
             match node.poll_output() {
                 Output::Transmit { to, bytes } => {
-                    let mut copy = self.free.pop().unwrap_or_default();
+                    let mut copy = self.free.pop().unwrap_or_else(|| Vec::with_capacity(MAX_DATAGRAM));
                     copy.clear();
                     copy.extend_from_slice(bytes);
                     self.outgoing.push_back((to, copy));
