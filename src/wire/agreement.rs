@@ -212,8 +212,26 @@ mod tests {
                 commit.emit(&mut out);
                 prop_assert_eq!(Commit::parse(&out), Ok(commit));
             }
-            let _ = (parse_suspects(&bytes), parse_needs(&bytes));
+            out.clear();
+            if let Ok(needs) = parse_needs(&bytes) {
+                emit_needs(&mut out, &needs);
+                prop_assert_eq!(out.len(), bytes.len(), "one entry a slot, so that nothing is dropped");
+                prop_assert_eq!(parse_needs(&out), Ok(needs));
+                out.clear();
+            }
+            if let Ok(suspects) = parse_suspects(&bytes) {
+                emit_suspects(&mut out, suspects);
+                prop_assert_eq!(&out, &bytes);
+            }
         }
+    }
+
+    #[test]
+    fn a_slot_named_twice_and_an_end_below_zero_are_refused() {
+        assert!(parse_needs(&[3, 9, 0, 0, 0, 4, 9, 0, 0, 0]).is_ok());
+        assert_eq!(parse_needs(&[3, 9, 0, 0, 0, 3, 9, 0, 0, 0]), Err(ParseError::Malformed));
+        assert_eq!(parse_needs(&[3, 0, 0, 0, 0x80]), Err(ParseError::Malformed));
+        assert_eq!(parse_needs(&[3, 0, 0, 0]), Err(ParseError::Truncated));
     }
 
     #[test]

@@ -317,10 +317,20 @@ mod tests {
                     Ok(parsed) => {
                         again.clear();
                         parsed.emit(&mut again);
-                        proptest::prop_assert_eq!(again, refusal);
+                        proptest::prop_assert_eq!(&again, &refusal);
                     }
                     Err(error) => proptest::prop_assert_eq!(error, ParseError::Malformed),
                 }
+            }
+            for len in [16, 48] {
+                let Some(bytes) = bytes.get(..len) else { break };
+                again.clear();
+                match (Build::parse(bytes), Finish::parse(bytes)) {
+                    (Ok(build), Err(_)) => build.emit(&mut again),
+                    (Err(_), Ok(finish)) => finish.emit(&mut again),
+                    both => panic!("{len} bytes are one of both: {both:?}"),
+                }
+                proptest::prop_assert_eq!(&again, bytes);
             }
             if let Some(count) = bytes.get_mut(48) {
                 *count = chain;

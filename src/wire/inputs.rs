@@ -192,6 +192,29 @@ mod tests {
         proptest::collection::vec(0u8..3, len).prop_map(|bytes| Input::new(&bytes).expect("short"))
     }
 
+    fn parsed(
+        block: &[u8],
+        slots: usize,
+        input_max: usize,
+        lengths: bool,
+    ) -> Result<Vec<Vec<Input>>, ParseError> {
+        let mut inputs = vec![Vec::new(); slots];
+        parse_block(block, slots, input_max, lengths, 0, |k, _, input| inputs[k].push(*input))?;
+        Ok(inputs)
+    }
+
+    /// What is read of the block that these inputs make.
+    fn again_parsed(
+        inputs: &[Vec<Input>],
+        count: usize,
+        input_max: usize,
+        lengths: bool,
+    ) -> Result<Vec<Vec<Input>>, ParseError> {
+        let mut out = Vec::new();
+        emit_block(&mut out, inputs.len(), count, input_max, lengths, |k, i| &inputs[k][i]);
+        parsed(&out, inputs.len(), input_max, lengths)
+    }
+
     #[test]
     fn an_unchanged_input_costs_one_bit() {
         let held = Input::new(&[1, 2, 3, 4]).expect("short");
@@ -238,9 +261,37 @@ mod tests {
 
         #[test]
         fn any_bytes_are_parsed_or_refused(bytes: Vec<u8>, slots in 0usize..17, input_max in 1usize..65, lengths: bool) {
-            let _ = InputsHead::parse(&bytes);
-            let _ = FillHead::parse(&bytes);
-            let _ = parse_block(&bytes, slots, input_max, lengths, 3, |_, _, _| {});
+            let mut again = Vec::new();
+            if let Ok((head, block)) = InputsHead::parse(&bytes) {
+                head.emit(&mut again);
+                // A longer form of the same number is read, never written.
+                prop_assert!(again.len() + block.len() <= bytes.len());
+                prop_assert_eq!(InputsHead::parse(&again), Ok((head, &[][..])));
+                again.clear();
+            }
+            if let Ok((head, block)) = FillHead::parse(&bytes) {
+                head.emit(&mut again);
+                again.extend_from_slice(block);
+                prop_assert_eq!(&again, &bytes);
+            }
+            if let Ok(inputs) = parsed(&bytes, slots, input_max, lengths) {
+                let count = usize::from(bytes[0]);
+                prop_assert_eq!(again_parsed(&inputs, count, input_max, lengths), Ok(inputs));
+            }
+        }
+
+        #[test]
+        fn likely_blocks_parse_to_what_emits_them_or_are_refused(
+            count in 0u8..=9,
+            bytes in proptest::collection::vec(0u8..4, 0..30),
+            slots in 0usize..4,
+            lengths: bool,
+        ) {
+            let block = [&[count][..], &bytes].concat();
+            if let Ok(inputs) = parsed(&block, slots, 2, lengths) {
+                prop_assert!(inputs.iter().all(|slot| slot.len() == usize::from(count)));
+                prop_assert_eq!(again_parsed(&inputs, usize::from(count), 2, lengths), Ok(inputs));
+            }
         }
 
         #[test]

@@ -92,3 +92,54 @@ fn parse_sized(bytes: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     }
     rest.split_at_checked(len).ok_or(ParseError::Truncated)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_message_costs_what_the_sizes_say() {
+        for (len, size) in [(0, 5), (127, 132), (128, 134), (1024, 1030)] {
+            let mut out = Vec::new();
+            emit_reliable(&mut out, 1, 2, &vec![7; len]);
+            assert_eq!((out.len(), section_size(len, true)), (size, size));
+            assert!(size <= len + MAX_MESSAGE_OVERHEAD);
+            out.clear();
+            emit_unreliable(&mut out, 1, None, &vec![7; len]);
+            assert_eq!((out.len(), section_size(len, false)), (size - 2, size - 2));
+        }
+    }
+
+    #[test]
+    fn a_short_length_in_the_long_form_is_refused() {
+        assert_eq!(parse_sized(&[0x83, 0, 1, 2, 3]), Err(ParseError::Malformed));
+        assert_eq!(parse_sized(&[0x80, 0x80]), Err(ParseError::Malformed));
+        assert_eq!(parse_sized(&[0x80]), Err(ParseError::Truncated));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_parse_to_what_emits_them_or_are_refused(
+            flags in 0u8..16,
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            len in 0u8..=255,
+        ) {
+            // A length that fits comes up often enough.
+            if let Some(low) = bytes.get_mut(3) {
+                *low = len;
+            }
+            for (kind, parsed) in
+                [(RELIABLE, parse_reliable(flags, &bytes)), (UNRELIABLE, parse_unreliable(flags, &bytes))]
+            {
+                if let Ok((section, rest)) = parsed {
+                    let mut again = Vec::new();
+                    section.emit(&mut again);
+                    prop_assert_eq!(again[0], kind | flags << 4);
+                    again.extend_from_slice(rest);
+                    prop_assert_eq!(&again[1..], &bytes[..]);
+                }
+            }
+        }
+    }
+}

@@ -76,3 +76,40 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], ParseError> {
     *bytes = rest;
     Ok(*head)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::section::TIMING;
+
+    #[test]
+    fn a_timing_section_that_holds_nothing_is_neither_written_nor_read() {
+        let mut out = Vec::new();
+        Timing { ping: None, pong: None }.emit(&mut out);
+        assert_eq!(out, []);
+        assert_eq!(Timing::parse(0, &[0; 20]), Err(ParseError::Malformed));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_parse_to_what_emits_them_or_are_refused(
+            flags in 0u8..16,
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..30),
+        ) {
+            match Timing::parse(flags, &bytes) {
+                Ok((timing, rest)) => {
+                    let mut again = Vec::new();
+                    timing.emit(&mut again);
+                    proptest::prop_assert_eq!(again[0], TIMING | flags << 4);
+                    proptest::prop_assert!(again.len() <= MAX_TIMING);
+                    again.extend_from_slice(rest);
+                    proptest::prop_assert_eq!(&again[1..], &bytes[..]);
+                }
+                Err(error) => {
+                    let is_known = (1..4).contains(&flags);
+                    proptest::prop_assert_eq!(error == ParseError::Truncated, is_known);
+                }
+            }
+        }
+    }
+}
