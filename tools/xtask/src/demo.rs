@@ -69,8 +69,21 @@ impl Default for Options {
 /// Time for the lobby: start, handshakes, clock sync, countdown.
 const LOBBY: Duration = Duration::from_secs(30);
 
+/// What a match showed, for those who judge it.
+pub(crate) struct Played {
+    /// The longest wait of a player who was not killed.
+    pub(crate) longest_stall_ms: u64,
+    /// Frames that all survivors traced, and that are the same.
+    pub(crate) compared: usize,
+}
+
 /// Builds everything and plays.
 pub(crate) fn run(options: &Options) -> Outcome {
+    figures(options).map(drop)
+}
+
+/// The same, for its figures. Processes that disagree, end badly or lose a reliable message are an error.
+pub(crate) fn figures(options: &Options) -> Result<Played, String> {
     setup::ensure(setup::BUILD)?;
     for &(process, frame) in &options.kill {
         if process >= options.peers as usize || frame >= options.length() {
@@ -138,7 +151,7 @@ fn link_soname(library: &Path) -> Outcome {
 }
 
 /// Plays one match.
-fn play(program: &Path, options: &Options) -> Outcome {
+fn play(program: &Path, options: &Options) -> Result<Played, String> {
     let frames = options.length();
     println!(
         "\n{} processes, {frames} frames; each sends through {} ms ± {} ms, {} % loss, {} % duplicates",
@@ -173,7 +186,7 @@ fn play(program: &Path, options: &Options) -> Outcome {
     let bar = if options.kill.is_empty() { 100 } else { 500 };
     println!("longest wait of a player: {stall} ms (bar: {bar} ms)");
     println!("{sentence}; {compared} frames compared one by one");
-    Ok(())
+    Ok(Played { longest_stall_ms: stall, compared })
 }
 
 /// Shows the match until it ends, killing whom the options name; yields the kills that never came about.

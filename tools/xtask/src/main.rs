@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
+mod bench;
 mod demo;
 mod licences;
 mod peers;
@@ -33,6 +34,8 @@ enum Command {
     Test(test::Options),
     /// Whole meshes by seed in virtual time; also how a failing seed is played again
     Sim(sim::Options),
+    /// Whole meshes and real processes against the bars, each beside its figure; writes docs/measurements
+    Bench(bench::Options),
     /// retick beside other libraries in one run, as ratios; writes docs/measurements
     Versus(versus::Options),
     /// Only installs the system packages that `demo` and `test` need
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Sim(options) => sim::run(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Versus(options) => versus::run(&options),
         Command::Setup => setup::ensure(setup::EVERYTHING),
     };

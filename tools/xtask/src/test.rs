@@ -4,7 +4,7 @@
 //! Never: leaves a part out silently, or fails because of a time.
 
 use crate::sh::{self, Outcome};
-use crate::{demo, licences, setup, sim};
+use crate::{bench, demo, licences, setup, sim};
 use clap::Args;
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ const PARTS: &[Part] = &[
     }),
     full_part("long-match", "ten processes, 60 s, a bad network", &ENGINES, |_| long_match()),
     full_part("bench", "the benchmarks, each bar beside its figure", &REST, |_| {
-        cargo("bench --locked --package retick")
+        bench::run(&bench::Options::default())
     }),
     part("licences", "every dependency's licence is on the allow list", &REST, |_| licences()),
     part("docs", "rustdoc has no warning", &REST, |_| docs()),
