@@ -52,16 +52,12 @@ typedef int32_t retick_result;
 
 /** Done. */
 #define RETICK_OK 0
-
 /** Done; there was nothing to return (an empty queue, a value that is not held). */
 #define RETICK_NONE 1
-
 /** No new frame: something is missing (see retick_stats). Run the steps, repeat the last picture. */
 #define RETICK_STALL 2
-
 /** No new frame, but corrected ones: run the steps, draw. */
 #define RETICK_RESIMULATE_ONLY 3
-
 /** An argument makes no sense; retick_last_error says which and why. */
 #define RETICK_ERR_INVALID_ARGUMENT (-1)
 /** The handle is null, destroyed, of another kind, or was never made. */
@@ -91,7 +87,6 @@ typedef int32_t retick_result;
 
 /** Version of the binary interface that this header describes. */
 #define RETICK_ABI_VERSION 1u
-
 /** Version of the library that this header came with. */
 #define RETICK_VERSION_MAJOR 0u
 /** Version of the library that this header came with. */
@@ -378,24 +373,19 @@ typedef struct retick_event {
 
 /** Most members of a mesh, and most slots of a session. */
 #define RETICK_MAX_PEERS 16u
-
 /** Bytes of a room: 16 secret, then 16 fingerprint of the room's key. */
 #define RETICK_ROOM_SIZE 32u
-
 /** Most bytes of one message. */
 #define RETICK_MAX_MESSAGE 1024u
-
 /** Every other peer (retick_mesh_send), or every node (retick_simnet_set_link). */
-#define RETICK_ALL_PEERS 4294967295u
-
+#define RETICK_ALL_PEERS 0xFFFFFFFFu
 /** No peer: what an event says when it is about none, or about one that has no index. */
-#define RETICK_NO_PEER 4294967295u
+#define RETICK_NO_PEER 0xFFFFFFFFu
 /** No slot. */
-#define RETICK_NO_SLOT 4294967295u
+#define RETICK_NO_SLOT 0xFFFFFFFFu
 
 /** delivery: exactly once, in order within its stream. */
 #define RETICK_RELIABLE 0u
-
 /** delivery: at most once, in any order. */
 #define RETICK_UNRELIABLE 1u
 /** delivery: at most once; one older than the newest delivered of its stream is dropped. */
@@ -815,10 +805,8 @@ RETICK_API retick_result retick_mesh_destroy(retick_mesh mesh);
 #define RETICK_ADVANCE_RESIMULATING 1u
 /** flag of ADVANCE: every input is confirmed; this result is final. */
 #define RETICK_ADVANCE_CONFIRMED 2u
-
 /** flag of SAVE and LOAD: call retick_session_run_step for this step instead of doing it yourself (RETICK_STATE_REGIONS). */
 #define RETICK_STEP_BY_LIBRARY 4u
-
 /** flag of SAVE (RETICK_STATE_SLOTS): set checksum to the game's digest of the state. In the other modes the bytes are hashed. */
 #define RETICK_SAVE_CHECKSUM 8u
 

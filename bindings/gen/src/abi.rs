@@ -116,7 +116,7 @@ pub(crate) fn render(
     for (name, kind) in groups.iter().flat_map(|(_, sources)| sources).flat_map(|source| &source.items) {
         let item = items.get(name).ok_or_else(|| format!("cbindgen dropped {name}"))?;
         match kind {
-            Kind::Const(_) => {
+            Kind::Const(..) => {
                 let value = item.text.trim_end().rsplit(' ').next().unwrap_or_default();
                 constants.push(format!("const {name} {value}"));
             }

@@ -98,15 +98,13 @@ pub(crate) fn render(
     for (title, sources) in groups {
         let _ =
             write!(out, "\n/* ---- {title} {}*/\n", "-".repeat(100usize.saturating_sub(title.len())) + " ");
-        let mut previous = None;
         for (name, kind) in sources.iter().flat_map(|source| &source.items) {
             let item = items.get(name).ok_or_else(|| format!("cbindgen dropped {name}"))?;
-            let is_const = matches!(kind, Kind::Const(_));
-            // Constants of one family stand together, without blank lines.
-            if !(is_const && previous == Some(family(name))) {
+            // Constants that stand together in the source stand together here.
+            if !matches!(kind, Kind::Const(_, false)) {
                 out.push('\n');
             }
-            previous = is_const.then(|| family(name));
+            let is_const = matches!(kind, Kind::Const(..));
             out.push_str(&one_line(&item.comment, is_const));
             out.push_str(&declaration(name, kind, &item.text)?);
         }
@@ -129,11 +127,6 @@ pub(crate) fn render(
     }
 }
 
-/// `RETICK_STEP_SAVE` → `RETICK_STEP`, so that constants of a family are seen as one block.
-fn family(name: &str) -> String {
-    name.split('_').take(2).collect::<Vec<_>>().join("_")
-}
-
 /// A comment of one line is written on one line.
 fn one_line(comment: &str, is_const: bool) -> String {
     let lines: Vec<&str> = comment.lines().collect();
@@ -145,7 +138,7 @@ fn one_line(comment: &str, is_const: bool) -> String {
 
 fn declaration(name: &str, kind: &Kind, text: &str) -> Result<String, String> {
     match kind {
-        Kind::Const(rust) => {
+        Kind::Const(rust, _) => {
             let value = text
                 .trim_end()
                 .strip_prefix("#define ")
@@ -153,6 +146,7 @@ fn declaration(name: &str, kind: &Kind, text: &str) -> Result<String, String> {
                 .map(str::trim)
                 .ok_or_else(|| format!("{name} is no constant: {text}"))?;
             match rust.as_str() {
+                "u32" if value == "4294967295" => Ok(format!("#define {name} 0xFFFFFFFFu\n")),
                 "u32" => Ok(format!("#define {name} {value}u\n")),
                 "i32" if value.starts_with('-') => Ok(format!("#define {name} ({value})\n")),
                 "i32" => Ok(format!("#define {name} {value}\n")),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// What an item is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A constant, with its Rust type.
-    Const(String),
+    /// A constant, with its Rust type, and whether a blank line of the source stands before it.
+    Const(String, bool),
     /// A struct or a type alias.
     Type,
     /// An exported function.
@@ -30,12 +30,12 @@ pub(crate) fn read(path: &Path) -> Result<Source, String> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut items = Vec::new();
-    let mut exported = false;
+    let (mut exported, mut after_gap) = (false, true);
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("pub const ") {
             if let Some((name, rest)) = rest.split_once(':') {
                 let kind = rest.split('=').next().unwrap_or_default().trim().to_owned();
-                items.push((name.to_owned(), Kind::Const(kind)));
+                items.push((name.to_owned(), Kind::Const(kind, std::mem::take(&mut after_gap))));
             }
         } else if let Some(rest) = line.strip_prefix("pub type ").or_else(|| line.strip_prefix("pub struct "))
         {
@@ -49,6 +49,7 @@ pub(crate) fn read(path: &Path) -> Result<Source, String> {
             items.push((word(rest), Kind::Function));
         }
         exported = line == "#[unsafe(no_mangle)]";
+        after_gap |= line.is_empty();
     }
     if items.is_empty() {
         return Err(format!("{} exports nothing", path.display()));
