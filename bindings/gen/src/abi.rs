@@ -152,3 +152,40 @@ pub(crate) fn render(
     }
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Item, structs};
+    use std::collections::BTreeMap;
+
+    fn refusal(fields: &str) -> Option<String> {
+        let text = format!("typedef struct retick_x {{\n{fields}}} retick_x;\n");
+        structs(&BTreeMap::from([("retick_x".to_owned(), Item { comment: String::new(), text })])).err()
+    }
+
+    #[test]
+    fn a_struct_that_breaks_a_rule_of_the_api_is_refused() {
+        for (fields, because) in [
+            ("    bool a;\n", "bool is no type"),
+            ("    uintptr_t a;\n", "uintptr_t is no type"),
+            ("    enum retick_kind a;\n", "is no type"),
+            ("    uint32_t a;\n    uint64_t b;\n", "unnamed padding"),
+            ("    uint32_t a;\n    uint32_t b;\n    uint32_t c;\n", "multiple of 8"),
+        ] {
+            let text = refusal(fields).unwrap_or_default();
+            assert!(text.contains(because), "{fields}: {text}");
+        }
+        assert_eq!(refusal("    uint32_t a;\n    uint8_t b[4];\n    const uint8_t *c;\n"), None);
+    }
+
+    #[test]
+    fn offsets_sizes_and_pointers_are_counted() {
+        let text =
+            "typedef struct x {\n    uint32_t a;\n    int32_t b;\n    uint8_t c[16];\n    void *d;\n} x;\n"
+                .to_owned();
+        let items = BTreeMap::from([("x".to_owned(), Item { comment: String::new(), text })]);
+        let all = structs(&items).expect("it keeps the rules");
+        assert_eq!((all[0].size(), all[0].pointers()), (32, 1));
+        assert_eq!(all[0].fields.iter().map(|field| field.offset).collect::<Vec<_>>(), [0, 4, 8, 24]);
+    }
+}

@@ -87,3 +87,19 @@ fn bless(files: &[(PathBuf, String)]) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{check, generate};
+    use std::path::Path;
+
+    #[test]
+    fn the_committed_files_are_what_the_sources_give_and_a_changed_one_is_noticed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut files = generate(&root).expect("the sources can be read");
+        assert_eq!(check(&files), Ok(()));
+        files[0].1 = files[0].1.replacen("RETICK_ERR_BUSY (-3)", "RETICK_ERR_BUSY (-4)", 1);
+        let problem = check(&files).expect_err("one number is another");
+        assert!(problem.contains("retick.h differs from its sources in line "), "{problem}");
+    }
+}
