@@ -101,12 +101,12 @@ fn session(port: &MeshPort, config: &SessionConfig, now: Instant) -> Session {
 
 impl Room {
     fn open(n: u32, link: Link) -> Self {
-        Self::open_with(n, link, SessionConfig::default())
+        Self::open_with(n, link, SessionConfig::default(), 7)
     }
 
-    fn open_with(n: u32, link: Link, config: SessionConfig) -> Self {
+    fn open_with(n: u32, link: Link, config: SessionConfig, seed: u64) -> Self {
         let config = SessionConfig { desync_level: 2, ..config };
-        let mut net = Simnet::new(7);
+        let mut net = Simnet::new(seed);
         net.set_default_link(link);
         let mut peers: Vec<Peer> = (0..n)
             .map(|_| {
@@ -213,10 +213,12 @@ fn lockstep_goes_on_when_an_input_is_lost_while_everybody_waits() {
         duplicate_ppm: 10_000,
         ..Link::default()
     };
-    let config = SessionConfig { prediction_window: 0, input_delay: 5, ..SessionConfig::default() };
-    let mut room = Room::open_with(3, link, config);
-    room.run(120);
-    room.start();
-    room.run(1500);
-    room.expect_agreement(Frame(900));
+    for seed in 0..12 {
+        let config = SessionConfig { prediction_window: 0, input_delay: 5, ..SessionConfig::default() };
+        let mut room = Room::open_with(3, link, config, seed);
+        room.run(120);
+        room.start();
+        room.run(1500);
+        room.expect_agreement(Frame(900));
+    }
 }

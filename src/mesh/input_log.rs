@@ -35,11 +35,19 @@ enum State {
 #[derive(Clone, Debug)]
 struct SlotLog {
     owner: PeerIndex,
-    ring: Box<[Input]>,
+    /// A length byte and `input_max` bytes a frame: a dense ring stays in the cache.
+    ring: Box<[u8]>,
     end: Frame,
     handed: Frame,
     state: State,
     cut_handed: bool,
+}
+
+impl SlotLog {
+    fn input(&self, frame: Frame, input_max: usize) -> &[u8] {
+        let at = frame.ring_index::<LOG_RING>() * (1 + input_max);
+        &self.ring[at + 1..][..usize::from(self.ring[at])]
+    }
 }
 
 /// Records for the session, in order.
@@ -64,13 +72,14 @@ pub enum Record {
 /// The log of one match.
 #[derive(Clone, Debug, Default)]
 pub struct InputLog {
+    input_max: usize,
     slots: [Option<SlotLog>; MAX_SLOTS],
     by_owner: [SlotSet; MAX_PEERS],
 }
 
 impl InputLog {
-    /// An empty log for these owners.
-    pub fn new(owners: &[Option<PeerIndex>; MAX_SLOTS]) -> Self {
+    /// An empty log for these owners, whose inputs are at most `input_max` bytes long.
+    pub fn new(owners: &[Option<PeerIndex>; MAX_SLOTS], input_max: usize) -> Self {
         let mut by_owner = [SlotSet::EMPTY; MAX_PEERS];
         for slot in Slot::all() {
             if let Some(owner) = owners[slot.index()] {
@@ -78,11 +87,12 @@ impl InputLog {
             }
         }
         Self {
+            input_max,
             by_owner,
             slots: owners.map(|owner| {
                 owner.map(|owner| SlotLog {
                     owner,
-                    ring: vec![Input::EMPTY; LOG_RING].into_boxed_slice(),
+                    ring: vec![0; LOG_RING * (1 + input_max)].into_boxed_slice(),
                     end: Frame::ZERO,
                     handed: Frame::ZERO,
                     state: State::Live,
@@ -113,7 +123,8 @@ impl InputLog {
     }
 
     /// Notes one input.
-    pub fn push(&mut self, slot: Slot, frame: Frame, input: &Input) -> Pushed {
+    pub fn push(&mut self, slot: Slot, frame: Frame, input: &[u8]) -> Pushed {
+        let input_max = self.input_max;
         let Some(log) = self.slots[slot.index()].as_mut() else {
             return Pushed::Ignored;
         };
@@ -132,16 +143,19 @@ impl InputLog {
         if frame - log.handed >= LOG_FRAMES {
             return Pushed::TooFar;
         }
-        log.ring[frame.ring_index::<LOG_RING>()] = *input;
+        let input = &input[..input.len().min(input_max)];
+        let at = frame.ring_index::<LOG_RING>() * (1 + input_max);
+        log.ring[at] = input.len() as u8;
+        log.ring[at + 1..][..input.len()].copy_from_slice(input);
         log.end = frame.next();
         Pushed::Stored
     }
 
     /// An input that is still held.
-    pub fn get(&self, slot: Slot, frame: Frame) -> Option<&Input> {
+    pub fn get(&self, slot: Slot, frame: Frame) -> Option<&[u8]> {
         let log = self.slot(slot)?;
         let held = frame < log.end && frame >= Frame::ZERO && log.end - frame <= LOG_RING as i32;
-        held.then(|| &log.ring[frame.ring_index::<LOG_RING>()])
+        held.then(|| log.input(frame, self.input_max))
     }
 
     /// Whether a slot's newest input differs from the one before.
@@ -184,11 +198,10 @@ impl InputLog {
         let log = self.slot(slot)?;
         if log.handed < log.end {
             let first = log.handed;
-            let input = log.ring[first.ring_index::<LOG_RING>()];
+            let input = log.input(first, self.input_max);
             let most = (log.end - first).min(MAX_FRAMES_PER_SECTION);
-            let same =
-                (1..most).take_while(|i| log.ring[(first + *i).ring_index::<LOG_RING>()] == input).count();
-            return Some(Record::Inputs { first, count: same as u16 + 1, input });
+            let same = (1..most).take_while(|i| log.input(first + *i, self.input_max) == input).count();
+            return Some(Record::Inputs { first, count: same as u16 + 1, input: Input::new(input)? });
         }
         match log.state {
             State::Cut { end } if log.end == end && !log.cut_handed => Some(Record::Cut { end }),
@@ -224,7 +237,7 @@ mod tests {
     fn log() -> (InputLog, Slot) {
         let mut owners = [None; MAX_SLOTS];
         owners[3] = PeerIndex::new(1);
-        (InputLog::new(&owners), Slot::new(3).expect("small"))
+        (InputLog::new(&owners, 4), Slot::new(3).expect("small"))
     }
 
     fn input(value: u8) -> Input {
@@ -244,10 +257,10 @@ mod tests {
     fn equal_inputs_are_handed_over_as_one_record() {
         let (mut log, slot) = log();
         for (frame, value) in [(0, 7), (1, 7), (2, 7), (3, 8)] {
-            assert_eq!(log.push(slot, Frame(frame), &input(value)), Pushed::Stored);
+            assert_eq!(log.push(slot, Frame(frame), &[value]), Pushed::Stored);
         }
-        assert_eq!(log.push(slot, Frame(2), &input(9)), Pushed::Ignored);
-        assert_eq!(log.push(slot, Frame(5), &input(9)), Pushed::Gap);
+        assert_eq!(log.push(slot, Frame(2), &[9]), Pushed::Ignored);
+        assert_eq!(log.push(slot, Frame(5), &[9]), Pushed::Gap);
         assert_eq!(
             drain(&mut log, slot),
             [
@@ -261,30 +274,30 @@ mod tests {
     fn a_session_that_hangs_stops_the_log_after_600_frames_and_loses_nothing() {
         let (mut log, slot) = log();
         let mut frame = Frame::ZERO;
-        while log.push(slot, frame, &input(frame.0 as u8)) == Pushed::Stored {
+        while log.push(slot, frame, &[frame.0 as u8]) == Pushed::Stored {
             frame += 1;
         }
         assert_eq!(frame, Frame(LOG_FRAMES));
         let records = drain(&mut log, slot);
         assert_eq!(records.len(), LOG_FRAMES as usize);
-        assert_eq!(log.push(slot, frame, &input(1)), Pushed::Stored);
+        assert_eq!(log.push(slot, frame, &[1]), Pushed::Stored);
     }
 
     #[test]
     fn a_cut_is_handed_over_after_the_last_input_that_counts_and_only_then() {
         let (mut log, slot) = log();
         for frame in 0..3 {
-            log.push(slot, Frame(frame), &input(frame as u8));
+            log.push(slot, Frame(frame), &[frame as u8]);
         }
         drain(&mut log, slot);
         log.freeze(slot);
-        assert_eq!(log.push(slot, Frame(3), &input(3)), Pushed::Ignored);
+        assert_eq!(log.push(slot, Frame(3), &[3]), Pushed::Ignored);
         log.commit(slot, Frame(5));
         assert_eq!(drain(&mut log, slot), []);
         assert_eq!(log.missing(slot), Some(Frame(3)));
-        assert_eq!(log.push(slot, Frame(3), &input(3)), Pushed::Stored);
-        assert_eq!(log.push(slot, Frame(4), &input(4)), Pushed::Stored);
-        assert_eq!(log.push(slot, Frame(5), &input(5)), Pushed::Ignored);
+        assert_eq!(log.push(slot, Frame(3), &[3]), Pushed::Stored);
+        assert_eq!(log.push(slot, Frame(4), &[4]), Pushed::Stored);
+        assert_eq!(log.push(slot, Frame(5), &[5]), Pushed::Ignored);
         assert_eq!(log.missing(slot), None);
         assert_eq!(drain(&mut log, slot).last(), Some(&Record::Cut { end: Frame(5) }));
         assert_eq!(drain(&mut log, slot), []);

@@ -120,7 +120,7 @@ impl Node {
 
     fn take_local_input(&mut self, slot: Slot, frame: Frame, input: &Input) {
         let Some(play) = self.play.as_mut().filter(|play| play.local.contains(slot)) else { return };
-        match play.log.push(slot, frame, input) {
+        match play.log.push(slot, frame, input.as_slice()) {
             Pushed::Stored | Pushed::Ignored => {}
             Pushed::Gap | Pushed::TooFar => {
                 log::error!("local input of slot {slot} for frame {frame} does not follow");

@@ -52,7 +52,7 @@ impl Play {
         called_at: Instant,
         number: u32,
     ) -> Self {
-        let log = InputLog::new(&start.slots);
+        let log = InputLog::new(&start.slots, usize::from(settings.input_max));
         let local = log.slots_of(us);
         Self {
             us,

@@ -142,12 +142,7 @@ fn write_fill(play: &Play, slot: Slot, from: Frame, out: &mut Vec<u8>) {
 }
 
 /// Inputs of a range that the log holds wholly; `None` when it is empty or partly gone.
-fn held(
-    log: &InputLog,
-    slot: Slot,
-    from: Frame,
-    count: i32,
-) -> Option<impl Iterator<Item = &crate::base::Input>> {
+fn held(log: &InputLog, slot: Slot, from: Frame, count: i32) -> Option<impl Iterator<Item = &[u8]>> {
     if count <= 0 || log.get(slot, from).is_none() || log.get(slot, from + (count - 1)).is_none() {
         return None;
     }

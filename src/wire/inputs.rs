@@ -5,8 +5,8 @@
 //! Never: trusts a count; every read is bounded by the body.
 
 use super::ParseError;
-use crate::base::limits::MAX_FRAMES_PER_SECTION;
-use crate::base::{Frame, Input};
+use crate::base::Frame;
+use crate::base::limits::{MAX_FRAMES_PER_SECTION, MAX_INPUT};
 
 /// Section flag (of 4): the sender's game thread does not call in.
 pub const FLAG_ASLEEP: u8 = 1;
@@ -63,7 +63,7 @@ impl FillHead {
 }
 
 /// Whether every input is `input_max` bytes long, so that lengths can be left out.
-pub fn uniform<'a>(mut inputs: impl Iterator<Item = &'a Input>, input_max: usize) -> bool {
+pub fn uniform<'a>(mut inputs: impl Iterator<Item = &'a [u8]>, input_max: usize) -> bool {
     inputs.all(|input| input.len() == input_max)
 }
 
@@ -76,15 +76,14 @@ pub fn emit_block<'a>(
     count: usize,
     input_max: usize,
     lengths: bool,
-    get: impl Fn(usize, usize) -> &'a Input,
+    get: impl Fn(usize, usize) -> &'a [u8],
 ) {
     debug_assert!(count <= MAX_FRAMES_PER_SECTION as usize);
     out.push(count as u8);
-    let before_first = if lengths { Input::EMPTY } else { Input::zeros(input_max) };
     for slot in 0..slots {
         let bits_at = out.len();
         out.resize(bits_at + count.div_ceil(8), 0);
-        let mut previous = &before_first;
+        let mut previous = before_first(lengths, input_max);
         for frame in 0..count {
             let input = get(slot, frame);
             if input != previous {
@@ -92,11 +91,17 @@ pub fn emit_block<'a>(
                 if lengths {
                     out.push(input.len() as u8);
                 }
-                out.extend_from_slice(input.as_slice());
+                out.extend_from_slice(input);
                 previous = input;
             }
         }
     }
+}
+
+/// What the first frame of a block is compared with.
+const fn before_first(lengths: bool, input_max: usize) -> &'static [u8] {
+    const ZEROS: [u8; MAX_INPUT] = [0; MAX_INPUT];
+    ZEROS.split_at(if lengths || input_max > MAX_INPUT { 0 } else { input_max }).0
 }
 
 /// How many frames a block holds, without decoding it.
@@ -116,14 +121,13 @@ pub fn parse_block(
     input_max: usize,
     lengths: bool,
     skip: usize,
-    mut put: impl FnMut(usize, usize, &Input),
+    mut put: impl FnMut(usize, usize, &[u8]),
 ) -> Result<(), ParseError> {
     let count = block_count(block)?;
     let mut rest = &block[1..];
     for slot in 0..slots {
         let (bits, mut values) = rest.split_at_checked(count.div_ceil(8)).ok_or(ParseError::Truncated)?;
-        let mut input = if lengths { Input::EMPTY } else { Input::zeros(input_max) };
-        let mut pending: Option<&[u8]> = None;
+        let mut input = before_first(lengths, input_max);
         for frame in 0..count {
             if bits[frame / 8] >> (frame % 8) & 1 == 1 {
                 let len = if lengths {
@@ -137,14 +141,11 @@ pub fn parse_block(
                     return Err(ParseError::Malformed);
                 }
                 let (bytes, after) = values.split_at_checked(len).ok_or(ParseError::Truncated)?;
-                pending = Some(bytes);
+                input = bytes;
                 values = after;
             }
             if frame >= skip {
-                if let Some(bytes) = pending.take() {
-                    input = Input::new(bytes).ok_or(ParseError::Malformed)?;
-                }
-                put(slot, frame, &input);
+                put(slot, frame, input);
             }
         }
         rest = values;
@@ -188,8 +189,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn input(len: usize) -> impl Strategy<Value = Input> {
-        proptest::collection::vec(0u8..3, len).prop_map(|bytes| Input::new(&bytes).expect("short"))
+    fn input(len: usize) -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(0u8..3, len)
     }
 
     fn parsed(
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_unchanged_input_costs_one_bit() {
-        let held = Input::new(&[1, 2, 3, 4]).expect("short");
+        let held = [1, 2, 3, 4];
         let mut out = Vec::new();
         emit_block(&mut out, 1, 8, 4, false, |_, _| &held);
         assert_eq!(out, [8, 0b0000_0001, 1, 2, 3, 4]);
@@ -244,14 +245,14 @@ mod tests {
             let mut out = Vec::new();
             emit_block(&mut out, slots, count, 3, lengths, |s, f| &inputs[s * count + f]);
             let mut back = Vec::new();
-            parse_block(&out, slots, 3, lengths, 0, |_, _, input| back.push(*input)).expect("own bytes");
+            parse_block(&out, slots, 3, lengths, 0, |_, _, input| back.push(input.to_vec())).expect("own bytes");
             prop_assert_eq!(&back[..], &inputs[..slots * count]);
             let skip = skip.min(count);
             let mut tail = Vec::new();
-            parse_block(&out, slots, 3, lengths, skip, |s, f, input| tail.push((s * count + f, *input))).expect("own bytes");
+            parse_block(&out, slots, 3, lengths, skip, |s, f, input| tail.push((s * count + f, input.to_vec()))).expect("own bytes");
             prop_assert_eq!(tail.len(), slots * (count - skip));
             for (at, input) in tail {
-                prop_assert_eq!(input, inputs[at]);
+                prop_assert_eq!(&input, &inputs[at]);
             }
             for cut in 0..out.len() {
                 let parsed = parse_block(&out[..cut], slots, 3, lengths, 0, |_, _, _| {});
