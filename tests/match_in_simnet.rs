@@ -145,7 +145,9 @@ impl Room {
     }
 
     fn expect_agreement(&self, at_least: Frame) {
-        let end = self.peers.iter().map(|p| p.session.confirmed_end()).min().expect("some");
+        // A state is digested when it is passed, so the newest one may not be yet.
+        let end = self.peers.iter().map(|p| p.session.confirmed_end().min(p.session.current()) - 1);
+        let end = end.min().expect("some");
         assert!(end > at_least, "{end}: {:?}", self.peers.iter().map(|p| &p.news).collect::<Vec<_>>());
         for f in (end.0 - 200).max(0)..end.0 {
             let digests: Vec<_> = self.peers.iter().map(|p| p.session.confirmed_checksum(Frame(f))).collect();
