@@ -66,6 +66,21 @@ fn a_changed_byte_of_any_vector_is_noticed() {
     }
 }
 
+#[test]
+fn the_limits_and_times_of_the_text_are_those_of_the_source() {
+    let text = text();
+    let cells: Vec<(&str, &str)> = text
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .flat_map(|line| line.split('`'))
+        .filter_map(|cell| cell.split_once(".rs: "))
+        .collect();
+    assert!(cells.len() > 40, "{} constants are named", cells.len());
+    let stale: Vec<_> = cells.iter().filter(|(file, constant)| !is_in_source(file, constant)).collect();
+    assert!(stale.is_empty(), "docs/protocol.md names {stale:?}");
+    assert!(!is_in_source("base/limits", "MAX_PEERS = 17") && !is_in_source("base/limits", "PEERS = 16"));
+}
+
 fn wire() -> Vec<Check> {
     let whole = Header { epoch: false, sender: 3, counter: 0x0102, ack: 0x0304, ack_bits: u32::MAX };
     let pong = Pong { echo: 0x0102_0304, held_us: 0x0fa0, mesh_us: 0x0001_0203_0405 };
@@ -282,6 +297,16 @@ fn ends(of: &[(u8, i32, u8)]) -> SlotEnds {
         ends.set(Slot::new(slot).expect("small"), Frame(end), holder);
     }
     ends
+}
+
+/// Whether `src/<file>.rs` has a constant `NAME = VALUE`, of whatever type.
+fn is_in_source(file: &str, constant: &str) -> bool {
+    let path = format!("{}/src/{file}.rs", env!("CARGO_MANIFEST_DIR"));
+    let source = std::fs::read_to_string(&path).unwrap_or_default();
+    let (name, value) = constant.split_once(" = ").expect("a constant and its value");
+    source
+        .lines()
+        .any(|line| line.contains(&format!("const {name}: ")) && line.ends_with(&format!(" = {value};")))
 }
 
 fn text() -> String {
