@@ -48,12 +48,13 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Trace {
     entries: VecDeque<Entry>,
+    pushed: u64,
 }
 
 impl Trace {
     /// An empty one; it never grows beyond what it takes now.
     pub(super) fn new() -> Self {
-        Self { entries: VecDeque::with_capacity(KEPT) }
+        Self { entries: VecDeque::with_capacity(KEPT), pushed: 0 }
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
@@ -61,6 +62,17 @@ impl Trace {
             self.entries.pop_front();
         }
         self.entries.push_back(entry);
+        self.pushed += 1;
+    }
+
+    /// How many entries there ever were.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// The last `count` of those that are remembered, oldest first.
+    pub fn newest(&self, count: usize) -> impl Iterator<Item = &Entry> {
+        self.entries.range(self.entries.len().saturating_sub(count)..)
     }
 
     /// Oldest first.
