@@ -2,21 +2,30 @@
 //!
 //! Fed by: samples of answered pings (Cristian 1989: the answer is taken to be half way). Yields: a `ClockModel`, which
 //! steps only until it is first in step and is slewed by at most ± 2 % from then on, so mesh time never runs backwards.
-//! Never: reads a clock. Error: jitter's median plus half the path asymmetry, which no two-way clock can see.
+//! Never: reads a clock. Error: filtered jitter plus half the path asymmetry, which no two-way clock can see.
+//!
+//! Where mesh time is (offset and drift, a Kalman filter over raw samples) and how the model gets there (a slew) are kept
+//! apart: a filter that looks at its own slewed model corrects what it is already correcting, and swings.
 
 use crate::base::ClockModel;
 use crate::base::Instant;
 
 /// Samples whose median steps the clock at the start.
 const FIRST_SAMPLES: usize = 16;
-/// Samples whose median steers it later: short enough to follow, long enough to outvote a jittered packet.
-const WINDOW: usize = 7;
 /// Largest rate difference, in parts per billion: what a player does not see.
 const MAX_RATE_PPB: i64 = 20_000_000;
-/// Phase errors are slewed away over about this long; with `DRIFT_S2` the loop is damped at 0.7.
-const PHASE_S: i64 = 2;
-/// Square of the loop's natural period over 2π, s².
-const DRIFT_S2: i64 = 8;
+/// Phase errors are slewed away over about this long: six pings, so that a few lost ones make no overshoot.
+const PHASE_S: f64 = 3.0;
+/// Crystals differ by at most about half a percent (µs per s), squared.
+const FIRST_DRIFT_VAR: f64 = 2_500.0 * 2_500.0;
+/// How fast a crystal's rate may wander, (µs/s)² per s: 20 ppm in a second, as one that warms up.
+const DRIFT_NOISE: f64 = 400.0;
+/// Another coordinator's mesh time may be off by its own error (3 ms) and rate (300 ppm).
+const HANDOVER_OFFSET_VAR: f64 = 3_000.0 * 3_000.0;
+/// See [`HANDOVER_OFFSET_VAR`].
+const HANDOVER_DRIFT_VAR: f64 = 300.0 * 300.0;
+/// A sample is never believed to be better than 0.2 ms.
+const LEAST_NOISE: f64 = 200.0 * 200.0;
 
 /// One answered ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +36,85 @@ pub struct Sample {
     pub mesh: Instant,
 }
 
+impl Sample {
+    fn offset_us(&self) -> f64 {
+        (self.mesh.0 as i64).wrapping_sub(self.local.0 as i64) as f64
+    }
+}
+
+/// How far mesh time is ahead of local time, and how fast that grows. All in µs and s.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    at: Instant,
+    offset: f64,
+    drift: f64,
+    /// Variances of offset and drift, and their covariance.
+    offset_var: f64,
+    drift_var: f64,
+    covariance: f64,
+    /// Variance of one sample, as measured.
+    noise: f64,
+}
+
+impl Estimate {
+    fn first(samples: &[Sample; FIRST_SAMPLES]) -> Self {
+        let mut offsets = samples.map(|sample| sample.offset_us());
+        offsets.sort_unstable_by(f64::total_cmp);
+        let median = offsets[FIRST_SAMPLES / 2];
+        let spread = offsets[FIRST_SAMPLES * 3 / 4] - offsets[FIRST_SAMPLES / 4];
+        let noise = (spread * spread / 1.8).max(LEAST_NOISE);
+        let at = samples.iter().map(|sample| sample.local).max().unwrap_or_default();
+        Self {
+            at,
+            offset: median,
+            drift: 0.0,
+            offset_var: noise / 8.0,
+            drift_var: FIRST_DRIFT_VAR,
+            covariance: 0.0,
+            noise,
+        }
+    }
+
+    fn offset_at(&self, local: Instant) -> f64 {
+        self.offset + self.drift * seconds(self.at, local)
+    }
+
+    fn handle_sample(&mut self, sample: Sample) {
+        // A late answer is older than the newest one: it is judged where it belongs, as if it had come now.
+        let dt = seconds(self.at, sample.local).max(0.0);
+        let surprise = sample.offset_us() - self.offset_at(sample.local);
+        self.offset += self.drift * dt;
+        self.offset_var += dt * (2.0 * self.covariance + dt * self.drift_var);
+        self.covariance += dt * self.drift_var;
+        self.drift_var += dt * DRIFT_NOISE;
+        self.at = self.at.max(sample.local);
+        // One packet held up for long must not pull; a lasting change raises the noise, which lets it in.
+        let limit = 9.0 * (self.offset_var + self.noise);
+        let weight = if surprise * surprise > limit { limit / (surprise * surprise) } else { 1.0 };
+        let sum = self.offset_var + self.noise / weight;
+        let (gain, drift_gain) = (self.offset_var / sum, self.covariance / sum);
+        self.offset += gain * surprise;
+        self.drift += drift_gain * surprise;
+        self.drift = self.drift.clamp(-MAX_RATE_PPB as f64 / 2000.0, MAX_RATE_PPB as f64 / 2000.0);
+        self.drift_var -= drift_gain * self.covariance;
+        self.covariance -= gain * self.covariance;
+        self.offset_var -= gain * self.offset_var;
+        let heard = (surprise * surprise - self.offset_var).clamp(LEAST_NOISE, 16.0 * self.noise);
+        self.noise += (heard - self.noise) / 16.0;
+    }
+}
+
+fn seconds(from: Instant, to: Instant) -> f64 {
+    (to.0 as i64).wrapping_sub(from.0 as i64) as f64 / 1e6
+}
+
 /// The clock of one member.
 #[derive(Clone, Debug)]
 pub struct MeshClock {
     model: ClockModel,
     samples: [Sample; FIRST_SAMPLES],
     count: usize,
-    /// Estimated difference of the crystals.
-    drift_ppb: i64,
-    corrected_at: Instant,
+    estimate: Option<Estimate>,
     synced: bool,
 }
 
@@ -47,21 +126,26 @@ impl MeshClock {
             model: ClockModel::IDENTITY,
             samples: [zero; FIRST_SAMPLES],
             count: 0,
-            drift_ppb: 0,
-            corrected_at: Instant::ZERO,
+            estimate: None,
             synced: false,
         }
     }
 
-    /// This member's clock *is* mesh time (the coordinator's, which goes on from whatever it held).
-    pub fn lead(&mut self) {
+    /// This member's clock *is* mesh time (the coordinator's, which goes on from whatever it held, at the rate that it
+    /// believed in).
+    pub fn lead(&mut self, now: Instant) {
         self.synced = true;
-        self.count = 0;
+        let rate_ppb = self.estimate.map_or(0, |estimate| (estimate.drift * 1000.0) as i32);
+        self.model = ClockModel { local_at: now, mesh_at: self.model.mesh_time(now), rate_ppb };
     }
 
-    /// Another coordinator answers from now on: its samples must not mix with the old one's.
+    /// Another coordinator answers from now on: it goes on with mesh time as it held it.
     pub fn follow_another(&mut self) {
         self.count = 0;
+        if let Some(estimate) = &mut self.estimate {
+            estimate.offset_var += HANDOVER_OFFSET_VAR;
+            estimate.drift_var += HANDOVER_DRIFT_VAR;
+        }
     }
 
     /// Whether the first median was taken.
@@ -76,44 +160,32 @@ impl MeshClock {
 
     /// Takes one sample; says whether the model changed.
     pub fn handle_sample(&mut self, sample: Sample, now: Instant) -> bool {
-        self.samples[self.count % FIRST_SAMPLES] = sample;
-        self.count += 1;
-        if !self.synced {
-            if self.count < FIRST_SAMPLES {
-                return false;
-            }
-            let error = self.median_error(FIRST_SAMPLES);
-            let mesh_at = Instant(self.model.mesh_time(now).0.saturating_add_signed(error));
-            self.model = ClockModel { local_at: now, mesh_at, rate_ppb: 0 };
-            self.synced = true;
-            self.count = 0;
-            self.corrected_at = now;
+        if let Some(estimate) = self.estimate.as_mut().filter(|_| self.synced) {
+            estimate.handle_sample(sample);
+            let wanted = estimate.offset_at(now);
+            let held = (self.model.mesh_time(now).0 as i64).wrapping_sub(now.0 as i64) as f64;
+            // µs per s = ppm.
+            let rate = ((estimate.drift + (wanted - held) / PHASE_S) * 1000.0) as i64;
+            self.model = ClockModel {
+                local_at: now,
+                mesh_at: self.model.mesh_time(now),
+                rate_ppb: rate.clamp(-MAX_RATE_PPB, MAX_RATE_PPB) as i32,
+            };
             return true;
         }
-        if self.count < WINDOW {
+        self.samples[self.count % FIRST_SAMPLES] = sample;
+        self.count += 1;
+        if self.count < FIRST_SAMPLES {
             return false;
         }
-        let error_us = self.median_error(WINDOW);
-        let passed_us = now.since(self.corrected_at).as_micros().min(2_000_000) as i64;
-        self.corrected_at = now;
-        // error µs over PHASE_S s = error/PHASE_S ppm; the drift integrates error over time.
-        self.drift_ppb += error_us * passed_us / 1_000_000 * 1000 / DRIFT_S2;
-        self.drift_ppb = self.drift_ppb.clamp(-MAX_RATE_PPB, MAX_RATE_PPB);
-        let rate = (self.drift_ppb + error_us * 1000 / PHASE_S).clamp(-MAX_RATE_PPB, MAX_RATE_PPB);
-        self.model = ClockModel { local_at: now, mesh_at: self.model.mesh_time(now), rate_ppb: rate as i32 };
-        true
-    }
-
-    /// Median of how far mesh time lies ahead of the model, over the newest samples, in µs.
-    fn median_error(&self, newest: usize) -> i64 {
-        let mut errors = [0i64; FIRST_SAMPLES];
-        for (i, error) in errors.iter_mut().take(newest).enumerate() {
-            let sample = self.samples[(self.count - 1 - i) % FIRST_SAMPLES];
-            *error = sample.mesh.0 as i64 - self.model.mesh_time(sample.local).0 as i64;
+        let estimate = Estimate::first(&self.samples);
+        self.estimate = Some(estimate);
+        if !self.synced {
+            let mesh_at = Instant(now.0.saturating_add_signed(estimate.offset as i64));
+            self.model = ClockModel { local_at: now, mesh_at, rate_ppb: 0 };
+            self.synced = true;
         }
-        let errors = &mut errors[..newest];
-        errors.sort_unstable();
-        errors[newest / 2]
+        true
     }
 }
 
@@ -134,6 +206,7 @@ mod tests {
         Instant(50_000_000 + (local.0 as i64 + local.0 as i64 * ppm / 1_000_000) as u64)
     }
 
+    /// As it is in play: a ping every 500 ms, one of three lost.
     fn run(ppm: i64, jitter_us: u64, seconds: u64, mut check: impl FnMut(Instant, i64)) {
         let mut rng = Rng::new(3);
         let mut clock = MeshClock::new();
@@ -146,14 +219,16 @@ mod tests {
             let received = now + out + back;
             let was_synced = clock.is_synced();
             let local = Instant(u64::midpoint(now.0, received.0));
-            clock.handle_sample(Sample { local, mesh: remote(now + out, ppm) }, received);
+            if !(was_synced && rng.below(3) == 0) {
+                clock.handle_sample(Sample { local, mesh: remote(now + out, ppm) }, received);
+            }
             let mesh = clock.model().mesh_time(received);
             if was_synced {
                 assert!(mesh > last_mesh, "mesh time never runs backwards");
                 check(received, mesh.0 as i64 - remote(received, ppm).0 as i64);
             }
             last_mesh = mesh;
-            now += Duration::from_millis(if was_synced { 250 } else { 15 });
+            now += Duration::from_millis(if was_synced { 500 } else { 15 });
         }
     }
 
@@ -166,6 +241,33 @@ mod tests {
             }
         });
         assert!(worst <= 16_667, "{worst} µs");
+    }
+
+    #[test]
+    fn a_jittered_clock_does_not_swing() {
+        for jitter_us in [0, 2_000, 10_000, 40_000] {
+            let mut worst = 0;
+            run(20, jitter_us, 300, |at, error| {
+                if at > Instant::from_millis(30_000) {
+                    worst = worst.max(error.abs());
+                }
+            });
+            assert!(worst <= 500 + jitter_us as i64 / 5, "jitter {jitter_us} µs: {worst} µs");
+        }
+    }
+
+    #[test]
+    fn a_coordinator_that_came_to_lead_goes_on_at_the_rate_of_the_mesh() {
+        let mut clock = MeshClock::new();
+        let mut now = Instant::from_millis(1000);
+        for _ in 0..80 {
+            now += Duration::from_millis(500);
+            clock.handle_sample(Sample { local: now, mesh: remote(now, 1_000) }, now);
+        }
+        clock.lead(now);
+        now += Duration::from_secs(10);
+        let error = clock.model().mesh_time(now).0 as i64 - remote(now, 1_000).0 as i64;
+        assert!(error.abs() < 500, "{error} µs");
     }
 
     #[test]

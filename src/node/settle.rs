@@ -29,7 +29,7 @@ impl Node {
         self.advance_lobby(now);
         self.settle_liveness(now);
         self.settle_cut(now);
-        self.settle_coordinator();
+        self.settle_coordinator(now);
         self.hand_over();
     }
 
@@ -454,7 +454,7 @@ impl Node {
         }
     }
 
-    fn settle_coordinator(&mut self) {
+    fn settle_coordinator(&mut self, now: Instant) {
         let members = match &self.play {
             Some(play) => play.cut.members(),
             None => self.lobby.members(),
@@ -465,7 +465,7 @@ impl Node {
         }
         self.coordinator = coordinator;
         if coordinator.is_some() && coordinator == self.lobby.us() {
-            self.clock.lead();
+            self.clock.lead(now);
             self.lobby.set_clock_synced(true);
             self.tell_clock();
         } else {
