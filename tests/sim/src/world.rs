@@ -523,6 +523,19 @@ impl World {
             .collect()
     }
 
+    /// After a death before the start: those who are in the room with others play, unless the room died with its host.
+    pub fn expect_started_or_dead_room(&self) {
+        for (index, peer) in self.peers.iter().enumerate() {
+            let with_others = (0..self.peers.len()).any(|p| {
+                let other = &self.peers[p];
+                p != index && other.is_running && other.us.is_some_and(|us| peer.members.contains(us))
+            });
+            if peer.is_running && !peer.is_out && peer.us.is_some() && with_others && !peer.started {
+                self.fail(&format!("{index} is in the room with others, but the match did not start for it"));
+            }
+        }
+    }
+
     /// The second half of a run: all links are good again, and those who remain must go on, together.
     pub fn expect_recovery(&mut self) {
         self.script.clear();

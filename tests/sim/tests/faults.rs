@@ -1,0 +1,73 @@
+//! Any seed: a mesh and faults drawn by the swarm; the oracles after every event, then recovery.
+
+use retick_sim::swarm::{Swarm, describe};
+use retick_sim::{Fault, World, seeds};
+use std::time::Duration;
+
+/// Seeds that failed once.
+const KEPT_SWARM: &[u64] = &[];
+const KEPT_CRASH: &[u64] = &[];
+const KEPT_LINKS: &[u64] = &[];
+
+/// Whatever the swarm draws: no divergence, no loss of a message, no wrong cut, and those who remain go on together.
+#[test]
+fn any_faults() {
+    seeds::play("faults", "any_faults", KEPT_SWARM, 600, |seed| {
+        let mut swarm = Swarm::new(seed);
+        let mut setup = swarm.setup(2, 8);
+        let script = swarm.script(&mut setup, Duration::from_secs(12));
+        let line = describe(&setup, &script);
+        let mut world = World::new(seed, setup);
+        world.note(line);
+        world.start();
+        for (at, fault) in script {
+            world.after(at, fault);
+        }
+        world.run_for(Duration::from_secs(13));
+        world.expect_recovery();
+    });
+}
+
+/// One of 3 to 10 peers dies at any time: while they meet, at the start, in play, in the agreement on another's death. The
+/// others go on, and agree.
+#[test]
+fn any_one_crash() {
+    seeds::play("faults", "any_one_crash", KEPT_CRASH, 100, |seed| {
+        let mut swarm = Swarm::new(seed);
+        let setup = swarm.setup(3, 10);
+        let victim = swarm.peer(&setup);
+        let at = if swarm.percent(40) { swarm.between(0, 1500) } else { swarm.between(1500, 8000) };
+        let mut world = World::new(seed, setup);
+        world.note(format!("{victim} dies at {at} ms"));
+        world.after(Duration::from_millis(at), Fault::Crash(victim));
+        // The agreement itself: somebody else loses its link for a moment, so that it opens before or after.
+        if swarm.percent(25) {
+            let other = swarm.peer(world.setup());
+            let before = swarm.between(0, 400);
+            world.after(Duration::from_millis(at.saturating_sub(before)), Fault::Isolate(other));
+            world.after(Duration::from_millis(at + 100), Fault::Heal);
+        }
+        world.open();
+        world.run_for(Duration::from_secs(12));
+        world.expect_started_or_dead_room();
+        world.expect_recovery();
+    });
+}
+
+/// Links that are bad in every way, and nobody dies: nobody is cut who was not silent, and all frames agree.
+#[test]
+fn any_links() {
+    seeds::play("faults", "any_links", KEPT_LINKS, 200, |seed| {
+        let mut swarm = Swarm::new(seed);
+        let setup = swarm.setup(2, 6);
+        let mut world = World::new(seed, setup);
+        world.start();
+        for number in 0..6 {
+            let peer = swarm.peer(world.setup());
+            let link = swarm.link();
+            world.after(Duration::from_millis(1000 * number + 300), Fault::Path(peer, link));
+        }
+        world.run_for(Duration::from_secs(7));
+        world.expect_recovery();
+    });
+}
