@@ -308,6 +308,11 @@ impl Oracles {
         *last = at;
     }
 
+    fn was_silent(&self, from: usize, to: usize, suspect: Duration, now: Instant) -> bool {
+        let (last, silent) = self.heard[from][to];
+        now.since(last) >= suspect || silent.is_some_and(|at| now.since(at) < Duration::from_secs(2))
+    }
+
     /// A member that lives was cut: more than half of the others must have had a reason.
     pub fn judge_cut(&mut self, peer: usize, leaver: usize, now: Instant) {
         if !self.is_alive(leaver) || peer == leaver {
@@ -315,14 +320,12 @@ impl Oracles {
         }
         // Clocks run up to 0.5 % apart.
         let suspect = self.suspect.mul_f64(0.985);
+        // Whom the one who was told could not hear either has no say.
+        let is_heard = |o: usize| o == peer || !self.was_silent(o, peer, suspect, now);
         let others: Vec<usize> = (0..self.views.len())
-            .filter(|&o| o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)))
+            .filter(|&o| o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)) && is_heard(o))
             .collect();
-        let was_silent = |&&o: &&usize| {
-            let (last, silent) = self.heard[leaver][o];
-            now.since(last) >= suspect || silent.is_some_and(|at| now.since(at) < Duration::from_secs(2))
-        };
-        let silent = others.iter().filter(was_silent).count();
+        let silent = others.iter().filter(|&&o| self.was_silent(leaver, o, suspect, now)).count();
         if silent * 2 <= others.len() {
             self.violate(format!(
                 "{leaver} lives and was cut, as {peer} was told, but was silent to only {silent} of {} others",
@@ -407,8 +410,8 @@ impl Oracles {
                 ));
             }
             for &(other, ..) in progress {
-                if other != peer && !self.is_member(peer, other) {
-                    self.violate(format!("{peer} and {other} both play on, but not together"));
+                if self.is_member(peer, other) != self.is_member(other, peer) {
+                    self.violate(format!("{other} is a member for {peer}, but not the other way round"));
                 }
             }
         }

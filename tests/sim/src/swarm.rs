@@ -144,7 +144,8 @@ impl Swarm {
             },
             8 => Fault::Split(self.between(1, (1 << setup.peers.len()) - 2) as u16),
             9 => Fault::Path(a, Link { loss_ppm: 300_000, ..self.link() }),
-            10 => Fault::Skew(a, self.between(0, 10_000) as i32 - 5000),
+            // A crystal that warms up at once.
+            10 => Fault::Skew(a, setup.peers[a].skew_ppm + self.between(0, 600) as i32 - 300),
             _ => {
                 setup.trace = Trace::Every;
                 setup.delay_changes = true;

@@ -43,6 +43,8 @@ pub struct World {
     next_clock_check: Instant,
     calls: u64,
     desyncs: Vec<(usize, usize, Frame)>,
+    /// The largest of any link so far.
+    jitter: Duration,
 }
 
 impl World {
@@ -75,6 +77,7 @@ impl World {
             next_clock_check: Instant::ZERO,
             calls: 0,
             desyncs: Vec::new(),
+            jitter: Duration::ZERO,
         }
     }
 
@@ -250,6 +253,7 @@ impl World {
         for from in 0..self.peers.len() {
             for to in (0..self.peers.len()).filter(|&to| to != from) {
                 if let Some(link) = link(from, to) {
+                    self.jitter = self.jitter.max(link.jitter);
                     self.net.set_link(from as u32, to as u32, link);
                 }
             }
@@ -510,7 +514,7 @@ impl World {
                 times.push((index, peer.session.clock().mesh_time(local)));
             }
         }
-        let tolerance = self.setup.clock_tolerance();
+        let tolerance = self.setup.clock_tolerance() + self.jitter;
         self.oracles.mesh_times(&times, tolerance);
     }
 
