@@ -259,14 +259,18 @@ impl Oracles {
         }
     }
 
-    /// One of the two is no member of the other's timeline at that frame.
+    /// One of the two went on without the other, and the frame lies behind the first cut that only one of them made.
     fn is_excused(&self, conflict: &Conflict) -> bool {
-        let ended = |by: usize, of: usize| {
-            let Some(start) = &self.views[of].start else { return false };
-            let mut own = Slot::all().filter(|s| start.slots[s.index()] == Some(start.us));
-            own.any(|slot| self.views[by].ends.get(&slot).is_some_and(|&end| end <= conflict.frame))
+        let (a, b) = (&self.views[conflict.a], &self.views[conflict.b]);
+        let has_cut = |by: &View, of: &View| {
+            let Some(start) = &of.start else { return false };
+            Slot::all().any(|s| start.slots[s.index()] == Some(start.us) && by.ends.contains_key(&s))
         };
-        ended(conflict.a, conflict.b) || ended(conflict.b, conflict.a)
+        let parted_at = Slot::all()
+            .filter(|slot| a.ends.get(slot) != b.ends.get(slot))
+            .flat_map(|slot| a.ends.get(&slot).into_iter().chain(b.ends.get(&slot)))
+            .min();
+        (has_cut(a, b) || has_cut(b, a)) && parted_at.is_some_and(|&at| at <= conflict.frame)
     }
 
     /// `peer` was told that a slot has left.

@@ -515,7 +515,22 @@ impl World {
             }
         }
         let tolerance = self.setup.clock_tolerance() + self.jitter;
-        self.oracles.mesh_times(&times, tolerance);
+        // After a split each side keeps a time of its own.
+        while let Some(&(first, _)) = times.first() {
+            let is_with = |other: usize| other == first || self.oracles.is_member(first, other);
+            let side: Vec<_> = times.iter().copied().filter(|&(other, _)| is_with(other)).collect();
+            times.retain(|&(other, _)| !side.iter().any(|&(one, _)| one == other));
+            self.oracles.mesh_times(&side, tolerance);
+        }
+    }
+
+    /// How long ago a peer's next frame should have begun by its own clock, in frames.
+    pub fn lateness(&self, peer: usize) -> f64 {
+        let of = &self.peers[peer];
+        let Some(start) = of.session.start_info() else { return 0.0 };
+        let mesh = of.session.clock().mesh_time(self.net.local_now(peer as u32));
+        let passed = mesh.0 as f64 - start.frame0_at.0 as f64;
+        passed * 60.0 / 1e6 - f64::from(of.current().0)
     }
 
     /// Who still plays: runs, started, and was not cut off.
@@ -528,7 +543,12 @@ impl World {
     }
 
     /// After a death before the start: those who are in the room with others play, unless the room died with its host.
-    pub fn expect_started_or_dead_room(&self) {
+    /// A member that died in the lobby is missed after 15 s.
+    pub fn expect_started_or_dead_room(&mut self) {
+        let end = self.now() + Duration::from_secs(20);
+        while self.now() < end && self.peers.iter().any(|peer| peer.is_running && !peer.is_out && !peer.started) {
+            self.run_for(Duration::from_millis(500));
+        }
         for (index, peer) in self.peers.iter().enumerate() {
             let with_others = (0..self.peers.len()).any(|p| {
                 let other = &self.peers[p];

@@ -48,7 +48,7 @@ fn any_one_crash() {
             world.after(Duration::from_millis(at + 100), Fault::Heal);
         }
         world.open();
-        world.run_for(Duration::from_secs(12));
+        world.run_for(Duration::from_secs(10));
         world.expect_started_or_dead_room();
         world.expect_recovery();
     });
