@@ -107,11 +107,25 @@ impl CutCore {
         false
     }
 
-    /// Whether more than half of the other members that can still be heard suspect `peer`.
-    fn is_condemned(&self, peer: PeerIndex) -> bool {
-        let others = self.members.without(peer).difference(self.expired);
-        let suspecting = others.into_iter().filter(|o| self.suspected_by[o.index()].contains(peer)).count();
-        suspecting * 2 > others.len()
+    /// Whom more than half of the other members suspect. The votes of members silent for long are not waited for, but
+    /// only where these are condemned as well: a deaf member must not put out whom it lost last.
+    fn condemned(&self) -> PeerSet {
+        let mut condemned = self.members.without(self.us);
+        loop {
+            let silent = self.expired.intersection(condemned);
+            let still: PeerSet = condemned
+                .into_iter()
+                .filter(|&peer| {
+                    let others = self.members.without(peer).difference(silent);
+                    let suspects = |o: &PeerIndex| self.suspected_by[o.index()].contains(peer);
+                    others.into_iter().filter(suspects).count() * 2 > others.len()
+                })
+                .collect();
+            if still == condemned {
+                return condemned;
+            }
+            condemned = still;
+        }
     }
 
     /// Opens a round when this member is the decider and somebody is condemned who is in no round yet.
@@ -119,8 +133,7 @@ impl CutCore {
         if self.cut_off {
             return;
         }
-        let condemned: PeerSet =
-            self.members.without(self.us).into_iter().filter(|p| self.is_condemned(*p)).collect();
+        let condemned = self.condemned();
         let in_round = self.round.as_ref().map_or(PeerSet::EMPTY, |round| round.cut.leavers);
         let leavers = condemned.union(in_round).union(self.gone);
         let live = self.members.difference(leavers);
@@ -183,12 +196,16 @@ impl CutCore {
     /// everybody, and after an even split neither half may stop the other.
     fn part_from(&mut self, members: PeerSet) {
         if members.len() * 2 > members.union(self.members).len() {
-            self.cut_off = true;
-            self.round = None;
-            self.outputs.push_back(Output::CutOff);
+            self.be_cut_off();
         } else if !members.intersection(self.members).is_empty() {
             self.outputs.push_back(Output::Defected(members));
         }
+    }
+
+    fn be_cut_off(&mut self) {
+        self.cut_off = true;
+        self.round = None;
+        self.outputs.push_back(Output::CutOff);
     }
 
     /// A packet of `peer` carried a member's answer (its own, or one that it repeats).
@@ -243,8 +260,18 @@ impl CutCore {
 
     /// The decider's result.
     pub fn handle_commit(&mut self, commit: &Commit) {
+        if self.cut_off || !commit.cut.leavers.union(commit.cut.members).is_subset(self.all()) {
+            return;
+        }
+        if commit.cut.members.intersection(self.members).is_empty() {
+            // We parted: each side counts epochs of its own, and when they meet again the larger one's timeline wins.
+            if commit.cut.members.len() > self.members.len() {
+                self.be_cut_off();
+            }
+            return;
+        }
         let known = self.committed.as_ref().map_or(Epoch::default(), |c| c.cut.epoch);
-        if self.cut_off || commit.cut.epoch <= known || commit.cut.epoch < self.newest {
+        if commit.cut.epoch <= known || commit.cut.epoch < self.newest {
             return;
         }
         if !commit.cut.leavers.union(commit.cut.members).is_subset(self.all()) {
@@ -414,6 +441,29 @@ mod tests {
         core.handle_commit(&Commit { cut: theirs, ends: SlotEnds::default() });
         assert_eq!(drain(&mut core), []);
         assert!(!core.is_cut_off());
+    }
+
+    #[test]
+    fn the_smaller_side_of_a_split_is_out_when_it_meets_the_larger_whatever_the_epochs() {
+        let ends = holding([9, 9, 9, 9]);
+        let mut core = CutCore::new(peer(0), set(0b1111));
+        core.handle_own_suspects(set(0b1110), set(0b1110), &ends);
+        assert_eq!(core.members(), set(0b0001), "alone, its own word is enough");
+        drain(&mut core);
+        let larger =
+            Cut { epoch: Epoch { counter: 0, decider: 1 }, leavers: set(0b0001), members: set(0b1110) };
+        core.handle_commit(&Commit { cut: larger, ends: SlotEnds::default() });
+        assert_eq!(drain(&mut core), [Output::CutOff]);
+    }
+
+    #[test]
+    fn a_deaf_member_does_not_put_out_whom_it_lost_last() {
+        let ends = holding([9, 9, 9, 9]);
+        let mut core = CutCore::new(peer(0), set(0b1111));
+        core.handle_own_suspects(set(0b1110), set(0b0110), &ends);
+        assert!(!core.is_open(), "two are silent for long, the third only for a while");
+        core.handle_own_suspects(set(0b1110), set(0b1110), &ends);
+        assert_eq!(core.members(), set(0b0001));
     }
 
     #[test]

@@ -19,6 +19,10 @@ const NEED_HOLDS: Duration = Duration::from_millis(200);
 /// A peer that is out is told so at most this often.
 const TELL_GONE_EVERY: Duration = Duration::from_millis(100);
 
+/// A peer that is out but said no goodbye is called at this pace until it is forgotten: after a split nobody else would
+/// speak first, and the smaller side must learn that it is out.
+const CALL_GONE_EVERY: Duration = Duration::from_millis(500);
+
 /// What a packet on this link is sent for, so that its pace fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
@@ -26,8 +30,10 @@ pub(super) enum Pace {
     Heartbeat,
     /// Survivors agree on something.
     Agreement,
-    /// The peer is out: it is only told so, when it sends.
+    /// The peer is out: it is told so when it sends, and called now and then.
     Gone,
+    /// We are out: the others are answered, no more.
+    Mute,
 }
 
 /// What a peer said before it fell silent.
@@ -117,7 +123,12 @@ impl Link {
         let every = match self.pace {
             Pace::Heartbeat => self.heartbeat,
             Pace::Agreement => AGREEMENT_EVERY,
-            Pace::Gone => return self.wanted_at.map(|at| at.max(self.gone_told_at + TELL_GONE_EVERY)),
+            Pace::Gone | Pace::Mute => {
+                let answer = self.wanted_at.map(|at| at.max(self.gone_told_at + TELL_GONE_EVERY));
+                let calls = self.pace == Pace::Gone && self.farewell.is_none();
+                let call = calls.then(|| self.gone_told_at + CALL_GONE_EVERY);
+                return [answer, call].into_iter().flatten().min();
+            }
         };
         let regular = self.channel.last_sent() + every;
         let asked = self.channel.poll_timeout().unwrap_or(regular);
@@ -154,7 +165,7 @@ impl Link {
         self.recent_ends.rotate_left(1);
         self.recent_ends[2] = end;
         self.wanted_at = None;
-        if self.pace == Pace::Gone {
+        if matches!(self.pace, Pace::Gone | Pace::Mute) {
             self.gone_told_at = now;
         }
     }

@@ -441,14 +441,16 @@ impl Node {
             play.cut.is_open() || play.watches_expiry || !play.forced.intersection(members).is_empty();
         for peer in PeerIndex::all() {
             let Some(link) = self.links.get_mut(peer) else { continue };
-            link.pace = if !members.contains(peer) || play.cut.is_cut_off() {
+            link.pace = if play.cut.is_cut_off() {
+                Pace::Mute
+            } else if !members.contains(peer) {
                 Pace::Gone
             } else if agreeing {
                 Pace::Agreement
             } else {
                 Pace::Heartbeat
             };
-            if at_once && link.pace != Pace::Gone {
+            if at_once && !matches!(link.pace, Pace::Gone | Pace::Mute) {
                 link.want(now);
             }
         }
