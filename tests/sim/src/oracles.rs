@@ -329,7 +329,10 @@ impl Oracles {
         let others: Vec<usize> = (0..self.views.len())
             .filter(|&o| o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)) && is_heard(o))
             .collect();
+        // One who hears nobody goes on alone, and the others must let it go.
         let silent = others.iter().filter(|&&o| self.was_silent(leaver, o, suspect, now)).count();
+        let deaf = others.iter().filter(|&&o| self.was_silent(o, leaver, suspect, now)).count();
+        let silent = silent.max(deaf);
         if silent * 2 <= others.len() {
             self.violate(format!(
                 "{leaver} lives and was cut, as {peer} was told, but was silent to only {silent} of {} others",
@@ -414,8 +417,14 @@ impl Oracles {
                 ));
             }
             for &(other, ..) in progress {
-                if self.is_member(peer, other) != self.is_member(other, peer) {
+                let together = self.is_member(peer, other);
+                if together != self.is_member(other, peer) {
                     self.violate(format!("{other} is a member for {peer}, but not the other way round"));
+                }
+                // Equal halves both go on: which of them wins is a question for the game.
+                let side = |of: usize| progress.iter().filter(|&&(p, ..)| p == of || self.is_member(of, p)).count();
+                if !together && side(peer) != side(other) {
+                    self.violate(format!("{peer} and {other} both play on, but not together"));
                 }
             }
         }
