@@ -56,7 +56,7 @@ struct Estimate {
     offset_var: f64,
     drift_var: f64,
     covariance: f64,
-    /// Round trips of the last samples: what one took beyond the least of them bounds its error.
+    /// Round trips of the last samples.
     rtts: [u32; FIRST_SAMPLES],
     count: usize,
 }
@@ -71,7 +71,7 @@ impl Estimate {
             at: samples.iter().map(|sample| sample.local).max().unwrap_or_default(),
             offset: offsets[BEST / 2],
             drift: 0.0,
-            offset_var: noise(best[BEST - 1].rtt_us, best[0].rtt_us) / 2.0,
+            offset_var: noise(best[BEST - 1].rtt_us, &best.map(|sample| sample.rtt_us)) / 2.0,
             drift_var: FIRST_DRIFT_VAR,
             covariance: 0.0,
             rtts: samples.map(|sample| sample.rtt_us),
@@ -86,7 +86,6 @@ impl Estimate {
     fn handle_sample(&mut self, sample: Sample) {
         self.rtts[self.count % FIRST_SAMPLES] = sample.rtt_us;
         self.count += 1;
-        let least = self.rtts.iter().copied().min().unwrap_or(sample.rtt_us);
         // A late answer is older than the newest one: it is judged where it belongs, as if it had come now.
         let dt = seconds(self.at, sample.local).max(0.0);
         let surprise = sample.offset_us() - self.offset_at(sample.local);
@@ -95,7 +94,7 @@ impl Estimate {
         self.covariance += dt * self.drift_var;
         self.drift_var += dt * DRIFT_NOISE;
         self.at = self.at.max(sample.local);
-        let sum = self.offset_var + noise(sample.rtt_us, least);
+        let sum = self.offset_var + noise(sample.rtt_us, &self.rtts);
         let (gain, drift_gain) = (self.offset_var / sum, self.covariance / sum);
         self.offset += gain * surprise;
         self.drift += drift_gain * surprise;
@@ -107,10 +106,13 @@ impl Estimate {
     }
 }
 
-/// Variance of a sample that took so much longer than the quickest: its error is at most half of that, and either way
-/// equally likely.
-fn noise(rtt_us: u32, least_us: u32) -> f64 {
-    let excess = f64::from(rtt_us.saturating_sub(least_us));
+/// Variance of a sample: its error is at most half of what it took longer than the path needs, and either way equally
+/// likely. The path may need less than the quickest of the last ones took: by about two fifths of what is usual beyond it.
+fn noise(rtt_us: u32, last: &[u32; FIRST_SAMPLES]) -> f64 {
+    let mut sorted = *last;
+    sorted.sort_unstable();
+    let (least, usual) = (f64::from(sorted[0]), f64::from(sorted[FIRST_SAMPLES / 2]));
+    let excess = f64::from(rtt_us) - least + (usual - least) * 0.4;
     LEAST_NOISE + excess * excess / 12.0
 }
 
