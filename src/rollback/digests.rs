@@ -4,7 +4,7 @@
 //! Never: compares a frame that is not confirmed here.
 
 use crate::base::limits::MAX_PEERS;
-use crate::base::{Frame, PeerIndex};
+use crate::base::{Frame, PeerIndex, PeerSet};
 
 /// A frame whose digest all peers exchange: multiples of this.
 pub const MARK_EVERY: i32 = 60;
@@ -48,6 +48,8 @@ pub struct Digests {
     ours: Vec<Option<(Frame, u64)>>,
     newest: Frame,
     theirs: [[Option<Theirs>; THEIR_MARKS]; MAX_PEERS],
+    /// Peers that left the timeline: if they play on, then on one of their own.
+    parted: PeerSet,
 }
 
 impl Digests {
@@ -58,7 +60,13 @@ impl Digests {
             ours: vec![None; if every_frame { OUR_FRAMES } else { OUR_MARKS }],
             newest: Frame::ZERO,
             theirs: [[None; THEIR_MARKS]; MAX_PEERS],
+            parted: PeerSet::EMPTY,
         }
+    }
+
+    /// The peer was cut: its marks may lie beyond the last frame that counted, so they are compared no more.
+    pub fn part(&mut self, peer: PeerIndex) {
+        self.parted.insert(peer);
     }
 
     fn place(&self, frame: Frame) -> usize {
@@ -72,7 +80,7 @@ impl Digests {
         self.ours[place] = Some((frame, value));
         self.newest = self.newest.max(frame);
         if is_mark(frame) {
-            for peer in PeerIndex::all() {
+            for peer in PeerIndex::all().filter(|&peer| !self.parted.contains(peer)) {
                 self.compare(peer, frame, &mut found);
             }
         }
@@ -80,7 +88,7 @@ impl Digests {
 
     /// Notes a peer's digest of a mark, and compares it if ours is final.
     pub fn set_theirs(&mut self, peer: PeerIndex, frame: Frame, value: u64, mut found: impl FnMut(Mismatch)) {
-        if !is_mark(frame) || frame < Frame::ZERO {
+        if !is_mark(frame) || frame < Frame::ZERO || self.parted.contains(peer) {
             return;
         }
         let kept = &mut self.theirs[peer.index()][(frame.0 / MARK_EVERY) as usize % THEIR_MARKS];

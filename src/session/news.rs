@@ -95,6 +95,8 @@ impl Session {
             }
             SessionNews::CutPending { peer } => self.cut_pending = Some(peer),
             SessionNews::Clock(clock) => self.clock = clock,
+            // Who is cut off has confirmed frames that the others never had.
+            SessionNews::Checksum { .. } if self.cut_off => {}
             SessionNews::Checksum { peer, frame, value } => {
                 let (events, stats) = (&mut self.events, &mut self.stats);
                 self.digests.set_theirs(peer, frame, value, |found| {
@@ -153,6 +155,7 @@ impl Session {
                 let owner = start.slots[slot.index()];
                 if core.cut(slot, end) {
                     let peer = owner.unwrap_or_default();
+                    self.digests.part(peer);
                     self.events.push(SessionEvent::SlotLeft { slot, peer, frame: end });
                 }
                 if self.cut_pending == owner {

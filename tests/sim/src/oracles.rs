@@ -416,6 +416,10 @@ impl Oracles {
                     "{peer} began {begun} and confirmed {confirmed} frames after healing; {at_least} is the least"
                 ));
             }
+            let mut all = 0..self.views.len();
+            if let Some(out) = all.find(|&p| self.views[p].cut_off && self.is_alive(p) && self.is_member(peer, p)) {
+                self.violate(format!("{out} is cut off, but for {peer} it is a member"));
+            }
             for &(other, ..) in progress {
                 let together = self.is_member(peer, other);
                 if together != self.is_member(other, peer) {

@@ -389,8 +389,12 @@ impl World {
         if !self.oracles.is_cut_off(index) {
             self.note(format!("{index} is cut off"));
             self.oracles.cut_off(index);
+            // Of those who went on without it, one stands for all; it may not have heard of the result yet.
             let others = (0..self.peers.len()).filter(|&p| p != index && self.peers[p].is_running);
-            if let Some(judge) = others.min_by_key(|&p| self.oracles.is_cut_off(p)) {
+            let judge = others.min_by_key(|&p| {
+                (self.oracles.is_member(p, index), self.oracles.is_cut_off(p) || !self.peers[p].started)
+            });
+            if let Some(judge) = judge {
                 self.oracles.judge_cut(judge, index, self.now());
             }
         }
