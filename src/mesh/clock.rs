@@ -111,8 +111,8 @@ impl Estimate {
 fn noise(rtt_us: u32, last: &[u32; FIRST_SAMPLES]) -> f64 {
     let mut sorted = *last;
     sorted.sort_unstable();
-    let (least, usual) = (f64::from(sorted[0]), f64::from(sorted[FIRST_SAMPLES / 2]));
-    let excess = f64::from(rtt_us) - least + (usual - least) * 0.4;
+    let (quickest, usual) = (f64::from(sorted[0]), f64::from(sorted[FIRST_SAMPLES / 2]));
+    let excess = f64::from(rtt_us) - quickest + (usual - quickest) * 0.4;
     LEAST_NOISE + excess * excess / 12.0
 }
 

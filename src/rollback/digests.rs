@@ -80,7 +80,8 @@ impl Digests {
         self.ours[place] = Some((frame, value));
         self.newest = self.newest.max(frame);
         if is_mark(frame) {
-            for peer in PeerIndex::all().filter(|&peer| !self.parted.contains(peer)) {
+            let parted = self.parted;
+            for peer in PeerIndex::all().filter(|&peer| !parted.contains(peer)) {
                 self.compare(peer, frame, &mut found);
             }
         }

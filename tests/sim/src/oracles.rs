@@ -131,9 +131,10 @@ impl Oracles {
 
     /// Whether `by`'s timeline still has `peer` in it.
     pub fn is_member(&self, by: usize, peer: usize) -> bool {
-        let (Some(start), Some(other)) = (&self.views[by].start, &self.views[peer].start) else { return false };
-        Slot::all()
-            .any(|s| start.slots[s.index()] == Some(other.us) && !self.views[by].ends.contains_key(&s))
+        let (Some(start), Some(other)) = (&self.views[by].start, &self.views[peer].start) else {
+            return false;
+        };
+        Slot::all().any(|s| start.slots[s.index()] == Some(other.us) && !self.views[by].ends.contains_key(&s))
     }
 
     /// The match began at `peer`.
@@ -170,7 +171,9 @@ impl Oracles {
         for &(slot, input) in inputs {
             let left = self.views[peer].ends.get(&slot).is_some_and(|&end| frame >= end);
             let Some(input) = input else {
-                self.violate(format!("{peer} says that frame {frame} is confirmed but holds no input of slot {slot}"));
+                self.violate(format!(
+                    "{peer} says that frame {frame} is confirmed but holds no input of slot {slot}"
+                ));
                 continue;
             };
             if left {
@@ -200,7 +203,13 @@ impl Oracles {
                 continue;
             };
             if their_row != row {
-                self.conflict(peer, other, frame, format!("the confirmed inputs of frame {frame} differ"), calm);
+                self.conflict(
+                    peer,
+                    other,
+                    frame,
+                    format!("the confirmed inputs of frame {frame} differ"),
+                    calm,
+                );
             } else if their_digest != digest
                 && !self.planted.contains(&peer)
                 && !self.planted.contains(&other)
@@ -231,7 +240,9 @@ impl Oracles {
         };
         let read_at = Frame::from_low16(low, frame);
         if player.trace.sample(player.seed, slot, read_at) != *input {
-            self.violate(format!("{peer} confirmed {input:?} of slot {slot} at {frame}, which nobody handed in"));
+            self.violate(format!(
+                "{peer} confirmed {input:?} of slot {slot} at {frame}, which nobody handed in"
+            ));
         }
         let (before, changed_at) =
             self.views[peer].last_sample.get(&slot).copied().unwrap_or((-1, Frame(-1000)));
@@ -280,7 +291,9 @@ impl Oracles {
         }
         if (end.0 as usize) < self.views[peer].rows.len() {
             let confirmed = self.views[peer].rows.len();
-            self.violate(format!("{peer} had confirmed {confirmed} frames when slot {slot} was cut at {end}"));
+            self.violate(format!(
+                "{peer} had confirmed {confirmed} frames when slot {slot} was cut at {end}"
+            ));
         }
         for other in 0..self.views.len() {
             if let Some(&theirs) = self.views[other].ends.get(&slot).filter(|_| other != peer)
@@ -327,7 +340,9 @@ impl Oracles {
         // Whom the one who was told could not hear either has no say.
         let is_heard = |o: usize| o == peer || !self.was_silent(o, peer, suspect, now);
         let others: Vec<usize> = (0..self.views.len())
-            .filter(|&o| o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)) && is_heard(o))
+            .filter(|&o| {
+                o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)) && is_heard(o)
+            })
             .collect();
         // One who hears nobody goes on alone, and the others must let it go.
         let silent = others.iter().filter(|&&o| self.was_silent(leaver, o, suspect, now)).count();
@@ -417,7 +432,9 @@ impl Oracles {
                 ));
             }
             let mut all = 0..self.views.len();
-            if let Some(out) = all.find(|&p| self.views[p].cut_off && self.is_alive(p) && self.is_member(peer, p)) {
+            if let Some(out) =
+                all.find(|&p| self.views[p].cut_off && self.is_alive(p) && self.is_member(peer, p))
+            {
                 self.violate(format!("{out} is cut off, but for {peer} it is a member"));
             }
             for &(other, ..) in progress {
@@ -426,7 +443,8 @@ impl Oracles {
                     self.violate(format!("{other} is a member for {peer}, but not the other way round"));
                 }
                 // Equal halves both go on: which of them wins is a question for the game.
-                let side = |of: usize| progress.iter().filter(|&&(p, ..)| p == of || self.is_member(of, p)).count();
+                let side =
+                    |of: usize| progress.iter().filter(|&&(p, ..)| p == of || self.is_member(of, p)).count();
                 if !together && side(peer) != side(other) {
                     self.violate(format!("{peer} and {other} both play on, but not together"));
                 }

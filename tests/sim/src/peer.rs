@@ -25,6 +25,7 @@ pub struct Call {
 }
 
 /// One process.
+#[expect(clippy::struct_excessive_bools, reason = "what a player has done so far; each is told on its own")]
 pub struct Peer {
     /// The mesh handle.
     pub port: MeshPort,
@@ -169,7 +170,8 @@ impl Peer {
             && self.members.first() == self.us
             && self.members.len() >= expected.max(2)
             && self.members.into_iter().all(|member| {
-                Some(member) == self.us || (self.ready.contains_key(&member) && self.connected.contains(member))
+                Some(member) == self.us
+                    || (self.ready.contains_key(&member) && self.connected.contains(member))
             })
     }
 
@@ -188,7 +190,9 @@ impl Peer {
             let current = self.session.current();
             for slot in self.session.local_slots() {
                 let sample = self.trace.sample(self.seed, slot, current);
-                self.session.add_local_input(slot, sample.as_slice()).expect("a local slot and a short input");
+                self.session
+                    .add_local_input(slot, sample.as_slice())
+                    .expect("a local slot and a short input");
             }
             let verdict = self.session.begin_frame(local_now).expect("no list is open");
             self.game.run(&mut self.session);

@@ -179,7 +179,10 @@ mod tests {
         };
         let all: Vec<String> = (0..400).map(draw).collect();
         assert_eq!(all, (0..400).map(draw).collect::<Vec<_>>());
-        for kind in ["Crash", "Leave", "Pause", "Hang", "Slow", "OneWay", "OneLink", "Mute", "split", "path", "Skew", "Delay"] {
+        for kind in [
+            "Crash", "Leave", "Pause", "Hang", "Slow", "OneWay", "OneLink", "Mute", "split", "path", "Skew",
+            "Delay",
+        ] {
             assert!(all.iter().any(|line| line.contains(kind)), "{kind}");
         }
     }

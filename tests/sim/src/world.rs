@@ -231,7 +231,9 @@ impl World {
             Fault::Deafen(peer) => self.down(|_, to| to == peer),
             Fault::Split(side) => self.down(|from, to| (side >> from & 1) != (side >> to & 1)),
             Fault::Heal => self.heal(),
-            Fault::Path(peer, link) => self.set_links(|from, to| (from == peer || to == peer).then_some(link)),
+            Fault::Path(peer, link) => {
+                self.set_links(|from, to| (from == peer || to == peer).then_some(link));
+            }
             Fault::Delay(peer, frames) => {
                 for slot in self.peers[peer].session.local_slots() {
                     self.peers[peer].session.set_input_delay(slot, frames).expect("a local slot");
@@ -338,7 +340,8 @@ impl World {
         match news {
             MeshNews::Link { .. } | MeshNews::Counters { .. } | MeshNews::Clock(_) => {}
             MeshNews::Message { peer, stream, data, .. } => {
-                let number = data.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
+                let number =
+                    data.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
                 if let Some(from) = self.number_of(peer) {
                     self.oracles.message(index, from, stream, number);
                 }
@@ -374,7 +377,9 @@ impl World {
         self.note(format!("{index}: begins, frame 0 at mesh time {}", start.frame0_at));
         self.oracles.started(index, start);
         for slot in Slot::all() {
-            let Some(owner) = start.slots[slot.index()].and_then(|owner| self.number_of(owner)) else { continue };
+            let Some(owner) = start.slots[slot.index()].and_then(|owner| self.number_of(owner)) else {
+                continue;
+            };
             let player = Player {
                 trace: self.setup.trace,
                 seed: self.seed,
@@ -449,9 +454,14 @@ impl World {
             return;
         }
         let stats = self.peers[index].session.stats();
-        let states = u64::from(self.peers[index].session.state_count());
-        self.oracles.queue(index, "the session's list of early inputs", u64::from(stats.inputs_waiting), 4096);
-        self.oracles.queue(index, "the pool of states", u64::from(stats.states_live), states);
+        let pool = u64::from(self.peers[index].session.state_count());
+        self.oracles.queue(
+            index,
+            "the session's list of early inputs",
+            u64::from(stats.inputs_waiting),
+            4096,
+        );
+        self.oracles.queue(index, "the pool of states", u64::from(stats.states_live), pool);
         let lag = stats.confirmed_lag as u64;
         self.oracles.queue(index, "the prediction window", lag, stats.window as u64);
     }
@@ -487,14 +497,7 @@ impl World {
         self.send(index, None, ALL_NEWEST, Delivery::UnreliableNewest, number);
     }
 
-    fn send(
-        &self,
-        index: usize,
-        to: Option<PeerIndex>,
-        stream: u8,
-        delivery: Delivery,
-        number: u32,
-    ) -> bool {
+    fn send(&self, index: usize, to: Option<PeerIndex>, stream: u8, delivery: Delivery, number: u32) -> bool {
         let peer = &self.peers[index];
         let mut data = peer.port.buffer(&number.to_le_bytes());
         data.resize(4 + (number as usize * 5) % 40, index as u8);
@@ -540,9 +543,7 @@ impl World {
     /// Who still plays: runs, started, and was not cut off.
     pub fn remaining(&self) -> Vec<usize> {
         (0..self.peers.len())
-            .filter(|&p| {
-                self.peers[p].is_running && self.peers[p].started && !self.oracles.is_cut_off(p)
-            })
+            .filter(|&p| self.peers[p].is_running && self.peers[p].started && !self.oracles.is_cut_off(p))
             .collect()
     }
 
@@ -550,7 +551,9 @@ impl World {
     /// A member that died in the lobby is missed after 15 s.
     pub fn expect_started_or_dead_room(&mut self) {
         let end = self.now() + Duration::from_secs(20);
-        while self.now() < end && self.peers.iter().any(|peer| peer.is_running && !peer.is_out && !peer.started) {
+        while self.now() < end
+            && self.peers.iter().any(|peer| peer.is_running && !peer.is_out && !peer.started)
+        {
             self.run_for(Duration::from_millis(500));
         }
         for (index, peer) in self.peers.iter().enumerate() {
@@ -615,7 +618,7 @@ impl World {
     }
 
     /// Notes what a failure will print.
-    pub fn note(&mut self, what: String) {
+    pub fn note(&mut self, what: impl std::fmt::Display) {
         if self.log.len() == LOG_LINES * 4 {
             self.log.pop_front();
         }

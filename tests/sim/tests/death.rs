@@ -47,10 +47,15 @@ fn frames_lost_by_a_death(seed: u64, jitter_ms: u64, latency_ms: u64, loss_perce
         let left = world.peers[index].session.stats();
         let member = world.peers[victim].us.expect("it played");
         let is_out = retick::base::Slot::all()
-            .filter(|s| world.peers[index].session.start_info().is_some_and(|i| i.slots[s.index()] == Some(member)))
+            .filter(|s| {
+                world.peers[index].session.start_info().is_some_and(|i| i.slots[s.index()] == Some(member))
+            })
             .all(|slot| world.oracles.end_of(index, slot).is_some());
         if !is_out {
-            world.fail(&format!("2 s after the death, {index} still waits for {victim}: {:?}", left.last_stall));
+            world.fail(&format!(
+                "2 s after the death, {index} still waits for {victim}: {:?}",
+                left.last_stall
+            ));
         }
     }
     world.expect_recovery();
@@ -140,7 +145,9 @@ fn one_broken_link_is_bridged_by_the_others() {
 /// A peer that is heard by nobody but hears all, and one that hears nobody but is heard: it is cut, the others go on.
 #[test]
 fn an_asymmetric_partition_cuts_the_odd_one() {
-    for (number, fault) in [Fault::Mute(2), Fault::Deafen(2), Fault::Mute(0), Fault::Deafen(0)].into_iter().enumerate() {
+    for (number, fault) in
+        [Fault::Mute(2), Fault::Deafen(2), Fault::Mute(0), Fault::Deafen(0)].into_iter().enumerate()
+    {
         let odd = if number < 2 { 2 } else { 0 };
         let mut world = World::new(0xa51 + number as u64, Setup::new(4).path(40, 10, 2));
         world.start();

@@ -10,7 +10,7 @@ fn virtual_time_match_of_3600_frames() {
     let mut world = World::new(0x3600, Setup::new(4).path(40, 10, 2));
     world.start();
     let (before, calls) = (std::time::Instant::now(), world.calls());
-    world.run_for(Duration::from_secs(60));
+    world.run_for(Duration::from_mins(1));
     let took = before.elapsed();
     let frames = world.peers[0].current().0;
     seeds::say(&format!(

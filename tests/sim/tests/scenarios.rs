@@ -102,7 +102,9 @@ fn b19_late_start_catches_up() {
         let (calls, frames) = (world.peers[0].calls - calls, i64::from(world.peers[0].current().0 - frames));
         if (calls as i64 - frames).abs() > 3 || world.peers[0].stalled > 0 {
             let stalled = world.peers[0].stalled;
-            world.fail(&format!("the leading peer began {frames} frames in {calls} calls and stalled {stalled} times"));
+            world.fail(&format!(
+                "the leading peer began {frames} frames in {calls} calls and stalled {stalled} times"
+            ));
         }
         world.expect_recovery();
     }
@@ -172,7 +174,8 @@ fn b24_default_window_holds_real_time() {
         let calls = world.peers[0].calls;
         let share = worst(&shares(&mut world, MS(60_000)));
         let calls = world.peers[0].calls - calls;
-        let most = world.peers.iter().zip(stalled).map(|(peer, before)| peer.stalled - before).max().unwrap_or(0);
+        let most =
+            world.peers.iter().zip(stalled).map(|(peer, before)| peer.stalled - before).max().unwrap_or(0);
         say(&format!("  {peers:4} {:7.2} %   {most} of {calls}", share * 100.0));
         // One frame of 3600 may fall on the edge of what is counted.
         if share < 0.999 || most * 1000 > calls {
@@ -247,7 +250,9 @@ fn b35_meshes_of_one_process_share_nothing() {
         .collect();
     let mut both = [make(0), make(1)];
     for _ in 0..50 {
-        both.iter_mut().for_each(|world| world.run_for(MS(100)));
+        for world in &mut both {
+            world.run_for(MS(100));
+        }
     }
     assert_eq!(both.iter().map(result).collect::<Vec<_>>(), alone);
     assert_ne!(alone[0], alone[1]);
