@@ -105,38 +105,50 @@ fn share() -> Result<(), String> {
     Ok(())
 }
 
-/// One of 4 to 10 peers dies: how many frames the worst survivor loses.
+/// One of 4 to 10 peers dies: how many frames the worst survivor loses, and any survivor; and what the worst of them loses
+/// in the same time when nobody dies.
 fn deaths(seeds: u64) {
     for (name, link) in [("ordinary", ordinary()), ("awful", awful())] {
-        let mut lost = Vec::new();
-        let mut wrong = 0;
+        let (mut worst, mut each, mut calm) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut wrong, mut most) = (0, (0, 0));
         for seed in 0..seeds {
-            match death(seed, link) {
-                Ok(frames) => lost.push(frames),
-                Err(problem) => {
+            match (lost_frames(seed, link, true), lost_frames(seed, link, false)) {
+                (Ok(lost), Ok(undisturbed)) => {
+                    worst.extend(lost.iter().max());
+                    most = most.max((lost.iter().copied().max().unwrap_or(0), seed));
+                    each.extend(lost);
+                    calm.extend(undisturbed.iter().max());
+                }
+                (Err(problem), _) | (_, Err(problem)) => {
                     wrong += 1;
-                    println!(
-                        "figure=death_failed network={name} seed={seed} problem={}",
-                        problem.replace(' ', "_")
-                    );
+                    let problem = problem.replace(' ', "_");
+                    println!("figure=death_failed network={name} seed={seed} problem={problem}");
                 }
             }
         }
-        lost.sort_unstable();
-        let at = |part: f64| {
-            lost.get(((lost.len().saturating_sub(1)) as f64 * part) as usize).copied().unwrap_or(0)
-        };
         println!(
-            "figure=deaths network={name} seeds={seeds} median={} p99={} most={} failed={wrong}",
-            at(0.5),
-            at(0.99),
-            at(1.0)
+            "figure=deaths network={name} seeds={seeds} median={} p99={} most={} of_seed={} each_median={} each_p99={} \
+             calm_median={} calm_p99={} failed={wrong}",
+            quantile(&mut worst, 0.5),
+            quantile(&mut worst, 0.99),
+            most.0,
+            most.1,
+            quantile(&mut each, 0.5),
+            quantile(&mut each, 0.99),
+            quantile(&mut calm, 0.5),
+            quantile(&mut calm, 0.99),
         );
     }
 }
 
-/// Ticks without a new frame of the survivor who had most of them, from the death on.
-fn death(seed: u64, link: Link) -> Result<u32, String> {
+fn quantile(values: &mut [u32], part: f64) -> u32 {
+    values.sort_unstable();
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * part) as usize).copied().unwrap_or(0)
+}
+
+/// Ticks without a new frame of every survivor, from the death on.
+fn lost_frames(seed: u64, link: Link, dies: bool) -> Result<Vec<u32>, String> {
     /// After the death; all must be in play again long before.
     const AFTER: i32 = 360;
     let mut rng = Rng::new(seed);
@@ -148,7 +160,9 @@ fn death(seed: u64, link: Link) -> Result<u32, String> {
     (0..at).for_each(|_| world.tick());
     let before: Vec<u32> = world.peers.iter().map(|peer| peer.lost).collect();
     let frame = world.alive().map(|peer| peer.session.current().0).min().unwrap_or(0);
-    world.kill(victim);
+    if dies {
+        world.kill(victim);
+    }
     (0..AFTER).for_each(|_| world.tick());
     let frames = world.alive().map(|peer| peer.session.current().0).min().unwrap_or(0) - frame;
     world.compare(500)?;
@@ -156,7 +170,7 @@ fn death(seed: u64, link: Link) -> Result<u32, String> {
         return Err(format!("{peers} peers, only {frames} frames after the death"));
     }
     let survivors = world.peers.iter().zip(&before).enumerate().filter(|&(index, _)| index != victim);
-    Ok(survivors.map(|(_, (peer, before))| peer.lost - before).max().unwrap_or(0))
+    Ok(survivors.map(|(_, (peer, before))| peer.lost - before).collect())
 }
 
 /// Heap allocations of 1,200 steady ticks, after 600.
