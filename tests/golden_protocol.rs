@@ -6,7 +6,7 @@
 #[path = "golden_protocol/secrets.rs"]
 mod secrets;
 
-use retick::base::{Addr, Frame, Input, PeerIndex, PeerSet, Slot};
+use retick::base::{Addr, Frame, PeerIndex, PeerSet, Slot};
 use retick::config::SessionSettings;
 use retick::wire::ParseError;
 use retick::wire::agreement::{
@@ -210,19 +210,19 @@ fn node<T: PartialEq + 'static>(
 }
 
 /// Inputs as hex words, `-` for one of no bytes.
-fn stream(words: &str) -> Vec<Input> {
-    let input = |word| if word == "-" { Input::new(&[]) } else { Input::new(&bytes(word)) };
-    words.split_whitespace().map(|word| input(word).expect("at most 64 bytes")).collect()
+fn stream(words: &str) -> Vec<Vec<u8>> {
+    words.split_whitespace().map(|word| if word == "-" { Vec::new() } else { bytes(word) }).collect()
 }
 
-fn block(out: &mut Vec<u8>, input_max: usize, lengths: bool, slots: &[Vec<Input>]) {
+fn block(out: &mut Vec<u8>, input_max: usize, lengths: bool, slots: &[Vec<Vec<u8>>]) {
     emit_block(out, slots.len(), slots[0].len(), input_max, lengths, |slot, i| &slots[slot][i]);
 }
 
-fn is_block(block: &[u8], input_max: usize, lengths: bool, slots: &[Vec<Input>]) -> bool {
+fn is_block(block: &[u8], input_max: usize, lengths: bool, slots: &[Vec<Vec<u8>>]) -> bool {
     let mut read = vec![Vec::new(); slots.len()];
-    let parsed =
-        parse_block(block, slots.len(), input_max, lengths, 0, |slot, _, input| read[slot].push(*input));
+    let parsed = parse_block(block, slots.len(), input_max, lengths, 0, |slot, _, input| {
+        read[slot].push(input.to_vec())
+    });
     parsed.is_ok() && read == slots
 }
 
@@ -234,7 +234,7 @@ fn inputs(
     (end, ack_ahead): (i32, i32),
     slots: &[&str],
 ) -> Check {
-    let slots: Vec<Vec<Input>> = slots.iter().map(|words| stream(words)).collect();
+    let slots: Vec<Vec<Vec<u8>>> = slots.iter().map(|words| stream(words)).collect();
     let lengths = flags & FLAG_LENGTHS != 0;
     let head = InputsHead { end_low: end as u16, ack_ahead };
     let mut body = Vec::new();

@@ -198,19 +198,19 @@ mod tests {
         slots: usize,
         input_max: usize,
         lengths: bool,
-    ) -> Result<Vec<Vec<Input>>, ParseError> {
+    ) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
         let mut inputs = vec![Vec::new(); slots];
-        parse_block(block, slots, input_max, lengths, 0, |k, _, input| inputs[k].push(*input))?;
+        parse_block(block, slots, input_max, lengths, 0, |k, _, input| inputs[k].push(input.to_vec()))?;
         Ok(inputs)
     }
 
     /// What is read of the block that these inputs make.
     fn again_parsed(
-        inputs: &[Vec<Input>],
+        inputs: &[Vec<Vec<u8>>],
         count: usize,
         input_max: usize,
         lengths: bool,
-    ) -> Result<Vec<Vec<Input>>, ParseError> {
+    ) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
         let mut out = Vec::new();
         emit_block(&mut out, inputs.len(), count, input_max, lengths, |k, i| &inputs[k][i]);
         parsed(&out, inputs.len(), input_max, lengths)
