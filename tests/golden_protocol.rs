@@ -221,7 +221,7 @@ fn block(out: &mut Vec<u8>, input_max: usize, lengths: bool, slots: &[Vec<Vec<u8
 fn is_block(block: &[u8], input_max: usize, lengths: bool, slots: &[Vec<Vec<u8>>]) -> bool {
     let mut read = vec![Vec::new(); slots.len()];
     let parsed = parse_block(block, slots.len(), input_max, lengths, 0, |slot, _, input| {
-        read[slot].push(input.to_vec())
+        read[slot].push(input.to_vec());
     });
     parsed.is_ok() && read == slots
 }

@@ -346,12 +346,12 @@ fn the_golden_packet_of_the_protocol_text() {
     one.set_sender(3);
     one.send_message(1, Delivery::Reliable, b"hi".to_vec()).expect("room");
     let mut last = Vec::new();
-    Section::Inputs { flags: 0, body: &[1, 2, 3] }.emit(&mut last);
+    Section::Inputs { flags: 0, body: &[1, 0, 0, 1, 1, 7] }.emit(&mut last);
     let mut packet = Vec::new();
     one.write_packet(&[], &last, Instant(0x1_0203_0405), Instant::ZERO, &mut packet);
     assert_eq!(
         format!("{packet:02x?}").replace([',', ' ', '[', ']'], ""),
-        "800301000000a16f42c3a096acd7938a2851a651d722a45b32588352b4bebf43e773b7e78400"
+        "800301000000a16f42c3a096acd7938a2851a651d52149b60ac0e86daea70c7254fc03eae132e9e96d"
     );
 }
 
