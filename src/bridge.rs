@@ -53,13 +53,18 @@ pub enum Command {
     },
     /// A session opened on this mesh; its news go through this port.
     OpenSession {
+        /// Its number on this mesh.
+        session: u32,
         /// What all peers must agree on.
         settings: SessionSettings,
         /// Where its news go.
         port: NewsPort,
     },
     /// The session is gone; the member stays.
-    CloseSession,
+    CloseSession {
+        /// Which; an older one than the open one changes nothing.
+        session: u32,
+    },
     /// A local slot's input; frames of one slot come without a gap.
     Input {
         /// The local slot.
@@ -303,6 +308,7 @@ impl Credit {
 
 /// The game half's end, held by the mesh handle.
 pub struct MeshPort {
+    sessions: AtomicU32,
     commands: Sender<Command>,
     credit: Credit,
     news: Receiver<MeshNews>,
@@ -313,6 +319,7 @@ pub struct MeshPort {
 
 /// The game half's end, held by the session. Dropping it closes the session at the node.
 pub struct SessionPort {
+    session: u32,
     commands: Sender<Command>,
     news: Receiver<SessionNews>,
     waker: Waker,
@@ -353,7 +360,15 @@ pub fn open(waker: Waker) -> (MeshPort, NodePort) {
     let (recycled, recycled_out) = bounded(MESH_NEWS_QUEUE);
     let credit = Credit::default();
     (
-        MeshPort { commands, credit: credit.clone(), news: mesh_news, recycled, pool, waker },
+        MeshPort {
+            sessions: AtomicU32::new(0),
+            commands,
+            credit: credit.clone(),
+            news: mesh_news,
+            recycled,
+            pool,
+            waker,
+        },
         NodePort { commands: node_commands, credit, news, recycled: recycled_out, pool: pool_in },
     )
 }
@@ -395,15 +410,16 @@ impl MeshPort {
     /// Opens a session on this mesh.
     pub fn open_session(&self, settings: SessionSettings) -> Result<SessionPort, Refused<Command>> {
         let (port, news) = bounded(SESSION_NEWS_QUEUE);
-        self.send(Command::OpenSession { settings, port })?;
-        Ok(SessionPort { commands: self.commands.clone(), news, waker: Arc::clone(&self.waker) })
+        let session = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        self.send(Command::OpenSession { session, settings, port })?;
+        Ok(SessionPort { session, commands: self.commands.clone(), news, waker: Arc::clone(&self.waker) })
     }
 }
 
 impl Drop for SessionPort {
     fn drop(&mut self) {
         // A full queue: then the node sees it by the closed news, or is told by the game's `Leave`.
-        let _ = self.commands.try_send(Command::CloseSession);
+        let _ = self.commands.try_send(Command::CloseSession { session: self.session });
         (self.waker)();
     }
 }

@@ -15,6 +15,7 @@ struct Game {
 }
 
 struct Peer {
+    index: u32,
     port: MeshPort,
     session: Session,
     game: Game,
@@ -111,9 +112,17 @@ impl Room {
         let mut peers: Vec<Peer> = (0..n)
             .map(|_| {
                 let mesh = MeshConfig { max_peers: 16, ..MeshConfig::default() };
-                let (_, port) = net.attach(mesh.try_into().expect("valid"));
+                let (index, port) = net.attach(mesh.try_into().expect("valid"));
                 let session = session(&port, &config, net.now());
-                Peer { port, session, game: Game { state: [0; 64] }, news: Vec::new(), room: None, stalls: 0 }
+                Peer {
+                    index,
+                    port,
+                    session,
+                    game: Game { state: [0; 64] },
+                    news: Vec::new(),
+                    room: None,
+                    stalls: 0,
+                }
             })
             .collect();
         peers[0].port.send(Command::Host).expect("queue");
@@ -128,6 +137,16 @@ impl Room {
         world
     }
 
+    fn join_another(&mut self) {
+        let mesh = MeshConfig { max_peers: 16, ..MeshConfig::default() };
+        let (index, port) = self.net.attach(mesh.try_into().expect("valid"));
+        let session = session(&port, &self.config, self.net.local_now(index));
+        let room = self.peers[0].room.expect("hosted");
+        port.send(Command::Join { address: Simnet::address(0), room }).expect("queue");
+        let game = Game { state: [0; 64] };
+        self.peers.push(Peer { index, port, session, game, news: Vec::new(), room: None, stalls: 0 });
+    }
+
     fn start(&mut self) {
         for peer in &self.peers {
             peer.port.send(Command::SetReady { local_slots: 1 }).expect("queue");
@@ -138,8 +157,8 @@ impl Room {
     fn run(&mut self, frames: u32) {
         for _ in 0..frames {
             self.net.advance(FRAME);
-            for (i, peer) in self.peers.iter_mut().enumerate() {
-                peer.frame(self.net.local_now(i as u32), i as u8);
+            for peer in &mut self.peers {
+                peer.frame(self.net.local_now(peer.index), peer.index as u8);
             }
         }
     }
@@ -187,7 +206,6 @@ fn a_room_plays_a_second_match_with_new_sessions() {
     room.start();
     room.run(200);
     for (i, peer) in room.peers.iter_mut().enumerate() {
-        peer.port.send(Command::CloseSession).expect("queue");
         peer.session = session(&peer.port, &room.config, room.net.local_now(i as u32));
         peer.game.state = [0; 64];
     }
@@ -195,6 +213,28 @@ fn a_room_plays_a_second_match_with_new_sessions() {
     room.start();
     room.run(400);
     room.expect_agreement(Frame(300));
+}
+
+/// The parity of a match is the room's, not the count of those that a member played.
+#[test]
+fn a_guest_who_comes_between_two_matches_plays_the_second() {
+    let mut room = Room::open(3, a_bad_link());
+    let guest = room.peers.pop().expect("three");
+    // Not let in yet: it left the room before the first match, and a new one comes after it.
+    guest.port.send(Command::Leave).expect("queue");
+    room.run(60);
+    room.start();
+    room.run(200);
+    for (i, peer) in room.peers.iter_mut().enumerate() {
+        peer.session = session(&peer.port, &room.config, room.net.local_now(i as u32));
+        peer.game.state = [0; 64];
+    }
+    room.run(60);
+    room.join_another();
+    room.run(120);
+    room.start();
+    room.run(400);
+    room.expect_agreement(Frame(250));
 }
 
 #[test]

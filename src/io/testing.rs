@@ -123,7 +123,7 @@ pub(super) fn crash(port: &MeshPort) {
 
 /// Tells a stand-in never to finish.
 pub(super) fn be_stubborn(port: &MeshPort) {
-    port.send(Command::CloseSession).expect("the stand-in is alive");
+    port.send(Command::CloseSession { session: 1 }).expect("the stand-in is alive");
 }
 
 /// A port on the loopback.
@@ -155,7 +155,7 @@ impl Drive for Parrot {
                 }
                 Ok(Command::Host) => self.echoes = true,
                 Ok(Command::SetReady { .. }) => panic!("told to"),
-                Ok(Command::CloseSession) => self.life = Life::Stubborn,
+                Ok(Command::CloseSession { .. }) => self.life = Life::Stubborn,
                 Ok(Command::Leave) => self.life = Life::Leaving(last),
                 Ok(_) => {}
                 Err(gone) => {

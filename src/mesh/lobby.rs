@@ -36,8 +36,6 @@ pub enum Output {
         us: PeerIndex,
         /// Who let us in.
         coordinator: PeerIndex,
-        /// Our certificates.
-        chain: Vec<Certificate>,
     },
     /// A member is no more.
     Removed(PeerIndex),
@@ -52,6 +50,8 @@ pub enum Output {
 /// The line-up and the time of frame 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
+    /// The attempt that passed; its parity tells this match's sections from those of the one before.
+    pub attempt: u32,
     /// Shared seed.
     pub seed: u64,
     /// Owner of each slot.
@@ -160,7 +160,7 @@ impl Lobby {
         let us = PeerIndex::default();
         self.us = Some(us);
         self.members[us.index()] = Some(self.ourselves());
-        self.outputs.push_back(Output::Joined { us, coordinator: us, chain: Vec::new() });
+        self.outputs.push_back(Output::Joined { us, coordinator: us });
     }
 
     fn ourselves(&self) -> Member {
@@ -189,7 +189,13 @@ impl Lobby {
         let Some(us) = self.us else { return };
         self.send(
             guest,
-            Control::Admit { you: guest.get(), us: us.get(), max_peers: self.max_peers as u8, chain },
+            Control::Admit {
+                you: guest.get(),
+                us: us.get(),
+                max_peers: self.max_peers as u8,
+                started_attempt: self.started_attempt,
+                chain,
+            },
         );
         for (peer, member) in self.others(us) {
             if peer != guest {
@@ -373,16 +379,18 @@ impl Lobby {
     /// The coordinator let us in: the first message on the guest's channel.
     pub fn handle_admit(
         &mut self,
+        started_attempt: u32,
         you: PeerIndex,
         coordinator: PeerIndex,
         identity: Identity,
-        chain: Vec<Certificate>,
         from: Addr,
     ) {
         if self.us.is_some() || you == coordinator {
             return;
         }
         self.us = Some(you);
+        self.started_attempt = started_attempt;
+        self.attempts = self.attempts.max(started_attempt);
         self.members[you.index()] = Some(self.ourselves());
         self.connected.insert(coordinator);
         self.members[coordinator.index()] = Some(Member {
@@ -392,7 +400,7 @@ impl Lobby {
             settings: 0,
             connected: PeerSet::EMPTY.with(you),
         });
-        self.outputs.push_back(Output::Joined { us: you, coordinator, chain });
+        self.outputs.push_back(Output::Joined { us: you, coordinator });
         self.tell_status();
     }
 
@@ -463,6 +471,9 @@ impl Lobby {
 
     fn everybody_can_start(&mut self, members: PeerSet) -> bool {
         let ours = self.settings;
+        if ours == 0 {
+            return false; // our own session is not open yet
+        }
         let mut slots = 0;
         for peer in members {
             let Some(member) = &self.members[peer.index()] else { return false };
@@ -480,7 +491,7 @@ impl Lobby {
                 return false;
             }
         }
-        ours != 0 && slots <= MAX_SLOTS
+        slots <= MAX_SLOTS
     }
 
     fn prepare(&mut self, members: PeerSet, random: u64) {
@@ -493,6 +504,10 @@ impl Lobby {
             }
         }
         self.attempts += 1;
+        // Two matches in a row never share a parity.
+        if self.started_attempt > 0 && (self.attempts - self.started_attempt).is_multiple_of(2) {
+            self.attempts += 1;
+        }
         let attempt = self.attempts;
         self.phase = Phase::Preparing { attempt, seed: random, slots: owners, prepared: PeerSet::EMPTY };
         for peer in members.without(self.us.unwrap_or_default()) {
@@ -512,7 +527,12 @@ impl Lobby {
         for peer in self.connected {
             self.send(peer, Control::Go { attempt, seed, slots, frame0_at: frame0_at.0 });
         }
-        self.outputs.push_back(Output::Start(Start { seed, slots: slots.map(PeerIndex::new), frame0_at }));
+        self.outputs.push_back(Output::Start(Start {
+            attempt,
+            seed,
+            slots: slots.map(PeerIndex::new),
+            frame0_at,
+        }));
     }
 
     /// The next output; `None` once drained.
@@ -591,8 +611,8 @@ mod tests {
                 }
                 for (from, to, control) in sent {
                     let Some(lobby) = self.lobbies.get_mut(&to) else { continue };
-                    if let Control::Admit { you, us, chain, .. } = control {
-                        lobby.handle_admit(peer(you), peer(us), identity(us), chain, addr(us));
+                    if let Control::Admit { you, us, started_attempt, .. } = control {
+                        lobby.handle_admit(started_attempt, peer(you), peer(us), identity(us), addr(us));
                     } else {
                         lobby.handle_control(from, control);
                     }

@@ -4,11 +4,11 @@
 //! Never: answers; refusals that the game must see come back as news.
 
 use super::link::{Link, Pace};
-use super::{Node, Play, STATS_EVERY};
+use super::{Node, OpenSession, Play, STATS_EVERY};
 use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
-use crate::bridge::{Command, Delivery, NewsPort};
+use crate::bridge::{Command, Delivery};
 use crate::channel::handshake::Room;
-use crate::config::{RoomKey, SessionSettings};
+use crate::config::RoomKey;
 use crate::mesh::input_log::Pushed;
 use crate::wire::control::Control;
 use std::time::Duration;
@@ -54,8 +54,18 @@ impl Node {
             Command::Send { to, stream, delivery, data } => {
                 self.send_message(to, stream, delivery, data, now);
             }
-            Command::OpenSession { settings, port } => self.open_session(settings, port),
-            Command::CloseSession => self.close_session(now),
+            Command::OpenSession { session, settings, port } => {
+                if self.session.is_some() {
+                    self.close_session(now);
+                }
+                self.lobby.set_settings(settings.digest());
+                self.session = Some(OpenSession { number: session, settings, port });
+            }
+            Command::CloseSession { session } => {
+                if self.session.as_ref().is_some_and(|open| open.number == session) {
+                    self.close_session(now);
+                }
+            }
             Command::Input { slot, frame, input } => self.take_local_input(slot, frame, &input),
             // Coalesced by the caller; alone it means the same.
             Command::Flush { current } => self.flush(current, now),
@@ -96,11 +106,6 @@ impl Node {
         if self.links.is_empty() {
             self.is_finished = true;
         }
-    }
-
-    fn open_session(&mut self, settings: SessionSettings, port: NewsPort) {
-        self.lobby.set_settings(settings.digest());
-        self.session = Some((settings, port));
     }
 
     /// Without its session a member plays no more: the others cut its slots at once instead of waiting for them. It stays in
@@ -201,21 +206,12 @@ impl Node {
 
     /// Whether a session is open, and with which settings.
     pub(super) fn open_play(&mut self, start: &crate::mesh::lobby::Start, us: PeerIndex, now: Instant) {
-        let Some((settings, port)) = &self.session else { return };
+        let Some(OpenSession { settings, port, .. }) = &self.session else { return };
         // Nobody is asleep before frame 0.
         let called_at = self.clock.model().local_time(start.frame0_at).max(now);
-        let play = Play::new(
-            start,
-            us,
-            self.lobby.members(),
-            *settings,
-            Some(port.clone()),
-            called_at,
-            self.matches,
-        );
+        let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), called_at);
         self.block = super::BlockCache::default();
         self.links.iter_mut().for_each(Link::begin_match);
-        self.matches = self.matches.wrapping_add(1);
         self.play = Some(play);
     }
 }

@@ -196,6 +196,10 @@ impl Link {
     /// Moves what waits into the channel while it has room.
     pub(super) fn pump_outbox(&mut self) {
         while let Some(Waiting { stream, delivery, data }) = self.outbox.pop_front() {
+            if data.len() > self.channel.max_message() {
+                log::error!("a message of {} bytes does not fit a packet and was dropped", data.len());
+                continue;
+            }
             if let Err(data) = self.channel.send_message(stream, delivery, data) {
                 self.outbox.push_front(Waiting { stream, delivery, data });
                 break;

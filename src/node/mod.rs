@@ -78,6 +78,14 @@ impl std::ops::DerefMut for Joining {
     }
 }
 
+/// The session that plays on this mesh.
+#[derive(Debug)]
+struct OpenSession {
+    number: u32,
+    settings: SessionSettings,
+    port: NewsPort,
+}
+
 /// The network half of one mesh.
 pub struct Node {
     config: ValidMeshConfig,
@@ -96,10 +104,8 @@ pub struct Node {
     joining: Option<Joining>,
     /// Members whose keys we know, so that news of one come once.
     introduced: PeerSet,
-    session: Option<(SessionSettings, NewsPort)>,
+    session: Option<OpenSession>,
     play: Option<Play>,
-    /// Matches begun in this room, for the parity bit of their sections.
-    matches: u32,
     codec: control::Codec,
     transmits: TransmitQueue,
     backlog: VecDeque<MeshNews>,
@@ -107,6 +113,8 @@ pub struct Node {
     totals: [(u64, u64); MAX_PEERS],
     finish_at: Option<Instant>,
     ran_at: Instant,
+    created_at: Instant,
+    certify_at: Option<Instant>,
     is_finished: bool,
     dropped_unknown: u64,
     dropped_unpolled: u64,
@@ -144,7 +152,6 @@ impl Node {
             introduced: PeerSet::EMPTY,
             session: None,
             play: None,
-            matches: 0,
             codec: control::Codec::default(),
             transmits: TransmitQueue::default(),
             backlog: VecDeque::new(),
@@ -152,6 +159,8 @@ impl Node {
             totals: [(0, 0); MAX_PEERS],
             finish_at: None,
             ran_at: now,
+            created_at: now,
+            certify_at: None,
             is_finished: false,
             dropped_unknown: 0,
             dropped_unpolled: 0,

@@ -50,7 +50,6 @@ impl Play {
         settings: SessionSettings,
         session: Option<NewsPort>,
         called_at: Instant,
-        number: u32,
     ) -> Self {
         let log = InputLog::new(&start.slots, usize::from(settings.input_max));
         let local = log.slots_of(us);
@@ -64,7 +63,7 @@ impl Play {
             session,
             current: Frame::ZERO,
             called_at,
-            parity: if number.is_multiple_of(2) { 0 } else { FLAG_PARITY },
+            parity: if start.attempt.is_multiple_of(2) { 0 } else { FLAG_PARITY },
             sent_end: Frame::ZERO,
             to_hand_over: SlotSet::from_bits(u16::MAX),
             left: PeerSet::EMPTY,

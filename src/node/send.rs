@@ -13,8 +13,14 @@ use crate::wire::section::{self, node_section_with};
 
 /// Room that is left to header, tag, timing and one small message beside the node's sections.
 const RESERVED: usize = 10 + TAG_SIZE + 34;
+/// Type, length, slot, first frame, count, and the bits of 32 frames.
+const FILL_OVERHEAD: usize = 3 + 5 + 1 + 4;
+/// A HAVE section of 16 slots.
+const HAVE_SIZE: usize = 3 + 4 + 5 * 16;
 /// Frames of another peer's slot in one packet.
 const FILL_FRAMES: i32 = 32;
+/// Of a packet with fills, so much is kept for our own newest inputs.
+const LEFT_TO_INPUTS: usize = 200;
 /// A packet follows so soon after the one before only if our stream moved on.
 const STALLED_EVERY_US: u64 = 8_000;
 
@@ -79,11 +85,16 @@ impl Node {
         if let Some(play) = self.play.as_mut() {
             let suspects = self.liveness.suspects().union(play.forced).intersection(play.cut.members());
             let gone = link.pace == Pace::Gone;
-            write_agreement(play, peer, suspects, gone, now, &mut self.sections);
+            let room = self.config.max_datagram.saturating_sub(RESERVED + LEFT_TO_INPUTS);
+            write_agreement(play, peer, suspects, gone, room, now, &mut self.sections);
             if !gone && !play.cut.is_cut_off() {
                 if let Some(needs) = link.needs(now) {
                     for (slot, from, _) in needs.iter() {
-                        write_fill(play, slot, from, &mut self.sections);
+                        let room = self
+                            .config
+                            .max_datagram
+                            .saturating_sub(RESERVED + LEFT_TO_INPUTS + self.sections.len());
+                        write_fill(play, slot, from, room, &mut self.sections);
                     }
                 }
                 let end = play.our_end();
@@ -104,6 +115,7 @@ fn write_agreement(
     peer: PeerIndex,
     suspects: PeerSet,
     gone: bool,
+    room: usize,
     now: Instant,
     out: &mut Vec<u8>,
 ) {
@@ -118,7 +130,11 @@ fn write_agreement(
     }
     if let Some((cut, haves)) = play.cut.open_round() {
         node_section_with(out, section::CUT, play.parity, |out| cut.emit(out));
+        // Our own answer is always told, the others' as far as there is room.
         for have in haves {
+            if have.member != play.us && out.len() + HAVE_SIZE > room {
+                continue;
+            }
             node_section_with(out, section::HAVE, play.parity, |out| have.emit(out));
         }
     }
@@ -127,9 +143,11 @@ fn write_agreement(
     }
 }
 
-fn write_fill(play: &Play, slot: Slot, from: Frame, out: &mut Vec<u8>) {
+fn write_fill(play: &Play, slot: Slot, from: Frame, room: usize, out: &mut Vec<u8>) {
     let (log, input_max) = (&play.log, play.settings.input_max);
-    let count = (log.end(slot) - from).min(FILL_FRAMES);
+    // As many frames as fit even if every one changed; the peer asks again for the rest.
+    let fit = room.saturating_sub(FILL_OVERHEAD) / (usize::from(input_max) + 1);
+    let count = (log.end(slot) - from).min(FILL_FRAMES).min(fit as i32);
     let Some(inputs) = held(log, slot, from, count) else { return };
     let lengths = !uniform(inputs, usize::from(input_max));
     let flags = if lengths { FLAG_LENGTHS } else { 0 };

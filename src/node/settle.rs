@@ -4,7 +4,7 @@
 //! Fed by: the node after each event. Yields: news, control messages, links. Never: reads a datagram.
 
 use super::link::{Farewell, Link, Pace};
-use super::{Joining, Node, Play};
+use super::{Joining, Node, OpenSession, Play};
 use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet, SlotSet};
 use crate::bridge::{
     Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
@@ -16,9 +16,12 @@ use crate::mesh::input_log::Record;
 use crate::mesh::lobby::NoPlace;
 use crate::mesh::{cut, liveness, lobby};
 use crate::wire::control::Control;
+use std::time::Duration;
 
 /// How long a member may introduce others.
 const CERTIFICATE_LIFE_S: u64 = 24 * 3600;
+/// The room's owner renews its own certificate this often.
+const CERTIFY_EVERY: Duration = Duration::from_hours(6);
 /// Messages of one peer that wait because the game does not poll; a further unreliable one is dropped.
 const MAX_HELD: usize = 512;
 
@@ -79,8 +82,7 @@ impl Node {
     fn admit(&mut self, id: u32, from: Addr, identity: crate::wire::control::Identity, now: Instant) {
         let (reason, ours) = match self.lobby.place_for_guest() {
             Ok(place) => {
-                let expires = self.config.unix_time_s.saturating_add(CERTIFICATE_LIFE_S);
-                let Some(chain) = self.handshakes.chain_for(&identity, expires) else {
+                let Some(chain) = self.handshakes.chain_for(&identity, self.certificate_end(now)) else {
                     self.handshakes.refuse(id, RefuseReason::NotCoordinator, 0, 0);
                     return;
                 };
@@ -99,6 +101,23 @@ impl Node {
         self.handshakes.refuse(id, reason, ours, 0);
     }
 
+    /// When a certificate given now ends; 0 = no limit, where there is no wall clock.
+    fn certificate_end(&self, now: Instant) -> u64 {
+        match self.config.unix_time_s {
+            0 => 0,
+            created => created + now.since(self.created_at).as_secs() + CERTIFICATE_LIFE_S,
+        }
+    }
+
+    /// Where the room key is ours, it lets us introduce; renewed long before it ends.
+    pub(super) fn certify_ourselves(&mut self, us: PeerIndex, now: Instant) {
+        let ourselves = self.handshakes.identity().public();
+        if let Some(chain) = self.handshakes.chain_for(&ourselves, self.certificate_end(now)) {
+            self.handshakes.set_us(us, chain);
+            self.certify_at = Some(now + CERTIFY_EVERY);
+        }
+    }
+
     /// The first messages on a guest's channel: its admission.
     pub(super) fn settle_joining(&mut self, now: Instant) {
         while let Some(joining) = self.joining.as_mut() {
@@ -110,7 +129,9 @@ impl Node {
                 }
                 continue;
             }
-            let Ok(Control::Admit { you, us, chain, .. }) = self.codec.decode(&received.data) else {
+            let Ok(Control::Admit { you, us, chain, started_attempt, .. }) =
+                self.codec.decode(&received.data)
+            else {
                 continue;
             };
             let (Some(you), Some(coordinator)) = (PeerIndex::new(you), PeerIndex::new(us)) else { continue };
@@ -123,9 +144,9 @@ impl Node {
             link.want(now);
             self.handshakes.confirm_join();
             self.handshakes_changed = true;
-            self.handshakes.set_us(you, chain.clone());
+            self.handshakes.set_us(you, chain);
             self.set_link(coordinator, link, now);
-            self.lobby.handle_admit(you, coordinator, introducer, chain, from);
+            self.lobby.handle_admit(started_attempt, you, coordinator, introducer, from);
             self.tell(MeshNews::PeerConnected { peer: coordinator, address: from });
             self.settle_messages(coordinator, now);
         }
@@ -282,7 +303,7 @@ impl Node {
                     }
                     self.settle_handshakes(now);
                 }
-                lobby::Output::Joined { us, coordinator, chain } => self.joined(us, coordinator, chain, now),
+                lobby::Output::Joined { us, coordinator } => self.joined(us, coordinator, now),
                 lobby::Output::Removed(peer) => {
                     self.tell(MeshNews::Left { peer, reason: LeaveReason::TimedOut });
                     self.drop_link(peer);
@@ -299,19 +320,9 @@ impl Node {
         }
     }
 
-    fn joined(
-        &mut self,
-        us: PeerIndex,
-        coordinator: PeerIndex,
-        chain: Vec<crate::wire::control::Certificate>,
-        now: Instant,
-    ) {
+    fn joined(&mut self, us: PeerIndex, coordinator: PeerIndex, now: Instant) {
         if us == coordinator {
-            // The room key, which is ours, lets us introduce.
-            let expires = self.config.unix_time_s.saturating_add(CERTIFICATE_LIFE_S);
-            let ourselves = self.handshakes.identity().public();
-            let chain = self.handshakes.chain_for(&ourselves, expires).unwrap_or(chain);
-            self.handshakes.set_us(us, chain);
+            self.certify_ourselves(us, now);
         } else if let Some(address) = self.config.local_address {
             self.send_control(coordinator, &Control::Candidates { addresses: vec![address.into()] }, now);
         }
@@ -504,7 +515,7 @@ impl Node {
     }
 
     fn tell_session(&mut self, news: SessionNews) {
-        let Some((_, port)) = &self.session else { return };
+        let Some(OpenSession { port, .. }) = &self.session else { return };
         if let Err(error) = port.try_send(news).map_err(Refused::from) {
             log::debug!("a session that does not drain its news missed one: {error:?}");
         }
@@ -529,6 +540,11 @@ impl Node {
 
     /// Once per [`super::STATS_EVERY`]: what each link looks like.
     pub(super) fn tell_stats(&mut self, now: Instant) {
+        if self.certify_at.is_some_and(|at| at <= now)
+            && let Some(us) = self.lobby.us()
+        {
+            self.certify_ourselves(us, now);
+        }
         for peer in PeerIndex::all() {
             self.settle_held(peer);
             let Some(link) = self.links.get_mut(peer) else { continue };

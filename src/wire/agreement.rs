@@ -8,7 +8,8 @@ use super::ParseError;
 use crate::base::limits::MAX_SLOTS;
 use crate::base::{Frame, PeerIndex, PeerSet, Slot};
 
-/// Orders cut rounds: a higher counter wins, then the lower decider; two deciders never share an epoch.
+/// Orders cut rounds: a higher counter wins, then the higher decider (it decides only because it believes the lower one
+/// lost); two deciders never share an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch {
     /// Grows with every round.

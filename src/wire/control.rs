@@ -79,6 +79,8 @@ pub enum Control {
         us: u8,
         /// Places of the room.
         max_peers: u8,
+        /// The attempt that the room's last match began with; 0 = none yet.
+        started_attempt: u32,
         /// Chain from the room key to the guest.
         chain: Vec<Certificate>,
     },
@@ -208,8 +210,16 @@ mod tests {
             signature: [0xCC; 64],
         };
         let mut out = Vec::new();
-        Codec::default()
-            .encode(&Control::Admit { you: 15, us: 0, max_peers: 16, chain: vec![certificate; 4] }, &mut out);
+        Codec::default().encode(
+            &Control::Admit {
+                you: 15,
+                us: 0,
+                max_peers: 16,
+                started_attempt: u32::MAX,
+                chain: vec![certificate; 4],
+            },
+            &mut out,
+        );
         assert!(out.len() <= 570, "{}", out.len());
     }
 
