@@ -148,7 +148,10 @@ fn controls() -> Vec<Check> {
     slots[..3].copy_from_slice(&[0, 0, 1]);
     let (attempt, seed) = (1, 0x0123_4567_89ab_cdef);
     [
-        ("control-admit", Control::Admit { you: 1, us: 0, max_peers: 4, chain: vec![certificate] }),
+        (
+            "control-admit",
+            Control::Admit { you: 1, us: 0, max_peers: 4, started_attempt: 3, chain: vec![certificate] },
+        ),
         ("control-candidates", Control::Candidates { addresses: addresses.clone() }),
         ("control-member", Control::Member { index: 2, identity: distinct, addresses }),
         ("control-removed", Control::Removed { index: 2 }),
