@@ -210,7 +210,7 @@ impl Node {
         // Nobody is asleep before frame 0.
         let called_at = self.clock.model().local_time(start.frame0_at).max(now);
         let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), called_at);
-        self.block = super::BlockCache::default();
+        self.block.clear();
         self.links.iter_mut().for_each(Link::begin_match);
         self.play = Some(play);
     }

@@ -168,7 +168,7 @@ impl Node {
             sections: Vec::with_capacity(config.max_datagram),
             inputs: Vec::with_capacity(config.max_datagram),
             packet: Vec::with_capacity(config.max_datagram),
-            block: BlockCache::default(),
+            block: BlockCache::with_room(config.max_datagram),
             config,
             port,
             entropy,

@@ -33,6 +33,18 @@ pub(super) struct BlockCache {
     bytes: Vec<u8>,
 }
 
+impl BlockCache {
+    /// An empty one that no packet makes grow.
+    pub(super) fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
+    /// Forgets its content and keeps its room.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+}
+
 impl Node {
     /// The game called `begin_frame`: what it handed in leaves now, by the send policy.
     pub(super) fn flush(&mut self, current: Frame, now: Instant) {

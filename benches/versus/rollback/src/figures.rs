@@ -49,9 +49,9 @@ impl Figures {
         let link_seconds = (scenario.peers * (scenario.peers - 1)) as f64 * f64::from(scenario.ticks) / 60.0;
         let per_tick = |after: u64, before: u64| (after - before) as f64 / peer_ticks;
         let (before, after) = (&self.before, &self.after);
-        let allocations = |doer: Doer| {
-            per_tick(after.account.allocations[doer as usize], before.account.allocations[doer as usize])
-        };
+        let allocations =
+            |doer: Doer| after.account.allocations[doer as usize] - before.account.allocations[doer as usize];
+        let library_allocations = allocations(Doer::GameHalf) + allocations(Doer::IoHalf);
         let switches: f64 = [Doer::GameHalf, Doer::IoHalf]
             .map(|doer| {
                 per_tick(after.account.switches[doer as usize], before.account.switches[doer as usize])
@@ -80,8 +80,9 @@ impl Figures {
             ("wire_bytes_s", format!("{:.0}", packets.mul_add(HEADER_BYTES, bytes))),
             ("largest", after.traffic.largest.to_string()),
             ("tag_bytes_s", format!("{:.0}", packets * crate::adapters::tag_bytes(library))),
-            ("allocs", format!("{:.3}", allocations(Doer::GameHalf) + allocations(Doer::IoHalf))),
-            ("state_allocs", format!("{:.2}", allocations(Doer::State))),
+            ("allocations", library_allocations.to_string()),
+            ("allocs", format!("{:.1}", library_allocations as f64 / peer_ticks)),
+            ("state_allocs", format!("{:.1}", allocations(Doer::State) as f64 / peer_ticks)),
             ("frames", format!("{:.4}", per_tick(after.counts.frames, before.counts.frames))),
             ("stalls", (after.counts.stalls - before.counts.stalls).to_string()),
             ("resim", format!("{:.2}", per_tick(after.counts.resimulated, before.counts.resimulated))),
