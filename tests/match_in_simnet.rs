@@ -102,11 +102,11 @@ fn session(port: &MeshPort, config: &SessionConfig, now: Instant) -> Session {
 
 impl Room {
     fn open(n: u32, link: Link) -> Self {
-        Self::open_with(n, link, SessionConfig::default(), 7)
+        Self::open_with(n, link, &SessionConfig::default(), 7)
     }
 
-    fn open_with(n: u32, link: Link, config: SessionConfig, seed: u64) -> Self {
-        let config = SessionConfig { desync_level: 2, ..config };
+    fn open_with(n: u32, link: Link, config: &SessionConfig, seed: u64) -> Self {
+        let config = SessionConfig { desync_level: 2, ..config.clone() };
         let mut net = Simnet::new(seed);
         net.set_default_link(link);
         let mut peers: Vec<Peer> = (0..n)
@@ -257,7 +257,7 @@ fn lockstep_goes_on_when_an_input_is_lost_while_everybody_waits() {
     };
     for seed in 0..12 {
         let config = SessionConfig { prediction_window: 0, input_delay: 5, ..SessionConfig::default() };
-        let mut room = Room::open_with(3, link, config, seed);
+        let mut room = Room::open_with(3, link, &config, seed);
         room.run(120);
         room.start();
         room.run(1500);

@@ -10,7 +10,7 @@ use crate::base::{Instant, PeerIndex, PeerSet};
 /// One link per member.
 #[derive(Debug)]
 pub(super) struct Links {
-    links: [Option<Box<Link>>; MAX_PEERS],
+    by_peer: [Option<Box<Link>>; MAX_PEERS],
     due: [Option<Instant>; MAX_PEERS],
     /// Links that may want a packet at another time than `due` says.
     touched: PeerSet,
@@ -18,39 +18,39 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn new() -> Self {
-        Self { links: [const { None }; MAX_PEERS], due: [None; MAX_PEERS], touched: PeerSet::EMPTY }
+        Self { by_peer: [const { None }; MAX_PEERS], due: [None; MAX_PEERS], touched: PeerSet::EMPTY }
     }
 
     pub(super) fn get(&self, peer: PeerIndex) -> Option<&Link> {
-        self.links[peer.index()].as_deref()
+        self.by_peer[peer.index()].as_deref()
     }
 
     pub(super) fn get_mut(&mut self, peer: PeerIndex) -> Option<&mut Link> {
         self.touched.insert(peer);
-        self.links[peer.index()].as_deref_mut()
+        self.by_peer[peer.index()].as_deref_mut()
     }
 
     pub(super) fn has(&self, peer: PeerIndex) -> bool {
-        self.links[peer.index()].is_some()
+        self.by_peer[peer.index()].is_some()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.links.iter().all(Option::is_none)
+        self.by_peer.iter().all(Option::is_none)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
         self.touched = PeerSet::from_bits(u16::MAX);
-        self.links.iter_mut().flatten().map(Box::as_mut)
+        self.by_peer.iter_mut().flatten().map(Box::as_mut)
     }
 
     pub(super) fn set(&mut self, peer: PeerIndex, link: Box<Link>) -> Option<Box<Link>> {
         self.touched.insert(peer);
-        self.links[peer.index()].replace(link)
+        self.by_peer[peer.index()].replace(link)
     }
 
     pub(super) fn take(&mut self, peer: PeerIndex) -> Option<Box<Link>> {
         self.touched.insert(peer);
-        self.links[peer.index()].take()
+        self.by_peer[peer.index()].take()
     }
 
     /// The links that want a packet now.
