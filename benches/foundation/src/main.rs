@@ -1,7 +1,6 @@
 //! What whole meshes cost and reach in virtual time; each figure as a line of `name=value` words.
 //!
 //! Fed by: the name of a figure. Yields: its lines. Never: knows a bar; `cargo xtask bench` does.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to its caller")]
 
 mod meter;
 mod world;

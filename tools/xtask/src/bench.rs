@@ -206,8 +206,11 @@ fn agreed(what: &str, compared: usize) -> Row {
 
 /// The lines of one figure.
 fn lines(words: &[&str]) -> Result<Vec<String>, String> {
-    sh::run(&mut sh::cargo("build --quiet --locked --release --package bench-foundation"))?;
-    let program: PathBuf = sh::target_dir().join("release/bench-foundation");
+    let target = sh::target_dir().join("foundation");
+    let mut cargo =
+        sh::cargo("build --quiet --release --locked --manifest-path benches/foundation/Cargo.toml");
+    sh::run(cargo.arg("--target-dir").arg(&target))?;
+    let program: PathBuf = target.join("release/bench-foundation");
     let mut command = sh::command(&program.to_string_lossy());
     command.args(words);
     println!("$ {}", sh::text(&command));
