@@ -162,12 +162,15 @@ fn build() -> Outcome {
 }
 
 fn tests() -> Outcome {
-    // The simulations are a part of their own, in release.
+    // The simulations are a part of their own, in release; programs with their own allocator are built without the C ABI's.
+    const WHICH: &str = "--locked --workspace --exclude retick-sim --exclude bench-foundation";
     if sh::has("cargo-nextest") {
-        cargo("nextest run --locked --workspace --exclude retick-sim --no-fail-fast")?;
-        return cargo("test --quiet --locked --workspace --exclude retick-sim --doc");
+        cargo(&format!("nextest run {WHICH} --no-fail-fast"))?;
+        cargo(&format!("test --quiet {WHICH} --doc"))?;
+    } else {
+        cargo(&format!("test {WHICH} --no-fail-fast"))?;
     }
-    cargo("test --locked --workspace --exclude retick-sim --no-fail-fast")
+    cargo("test --quiet --locked --no-default-features --test session_frame")
 }
 
 /// The sample's simulation by itself, against its golden digest: what differs here would be a desync between players.
