@@ -163,10 +163,11 @@ impl InputLog {
         self.get(slot, end - 1) != self.get(slot, end - 2)
     }
 
-    /// A cut round freezes a slot: nothing more is accepted before the commit.
+    /// A cut round freezes a slot: nothing more is accepted before the commit, and neither is what an earlier commit still
+    /// lacks here; else a late fill would go beyond what this member has answered, and beyond the new commit.
     pub fn freeze(&mut self, slot: Slot) {
         if let Some(log) = self.slots[slot.index()].as_mut()
-            && log.state == State::Live
+            && !log.cut_handed
         {
             log.state = State::Frozen;
         }
@@ -281,6 +282,26 @@ mod tests {
         let records = drain(&mut log, slot);
         assert_eq!(records.len(), LOG_FRAMES as usize);
         assert_eq!(log.push(slot, frame, &[1]), Pushed::Stored);
+    }
+
+    #[test]
+    fn a_fill_that_comes_during_a_second_round_goes_not_beyond_what_was_answered() {
+        let (mut log, slot) = log();
+        for frame in 0..7 {
+            log.push(slot, Frame(frame), &[1]);
+        }
+        log.freeze(slot);
+        log.commit(slot, Frame(10));
+        // The holder of the last three is gone: another round opens, and this member answers 7.
+        log.freeze(slot);
+        assert_eq!(log.push(slot, Frame(7), &[7]), Pushed::Ignored, "a late fill of the holder");
+        log.commit(slot, Frame(8));
+        assert_eq!(log.push(slot, Frame(7), &[8]), Pushed::Stored);
+        assert_eq!(drain(&mut log, slot).last(), Some(&Record::Cut { end: Frame(8) }));
+        // What is final stays so.
+        log.freeze(slot);
+        log.commit(slot, Frame(5));
+        assert_eq!((log.end(slot), log.missing(slot)), (Frame(8), None));
     }
 
     #[test]
