@@ -181,7 +181,13 @@ impl Lobby {
         if self.phase != Phase::Gathering {
             return Err(NoPlace::Started);
         }
-        PeerIndex::all().take(self.max_peers).find(|p| self.members[p.index()].is_none()).ok_or(NoPlace::Full)
+        if self.members().len() >= self.max_peers {
+            return Err(NoPlace::Full);
+        }
+        // Behind us: the lowest index coordinates, and a newcomer knows neither the room's clock nor its matches.
+        PeerIndex::all()
+            .find(|p| Some(*p) > self.us && self.members[p.index()].is_none())
+            .ok_or(NoPlace::Full)
     }
 
     /// Lets a guest in at the place that [`Lobby::place_for_guest`] gave; its channel must exist already.
@@ -243,6 +249,9 @@ impl Lobby {
 
     /// The game is ready.
     pub fn set_ready(&mut self, local_slots: u8) {
+        if self.local_slots != local_slots && matches!(self.phase, Phase::Preparing { .. }) {
+            self.phase = Phase::Gathering;
+        }
         self.local_slots = local_slots;
         if let Some(us) = self.us {
             self.outputs.push_back(Output::Ready(us, local_slots));
@@ -353,7 +362,13 @@ impl Lobby {
             Control::Status { local_slots, settings, connected } => {
                 let Some(member) = self.members[from.index()].as_mut() else { return };
                 let was = std::mem::replace(&mut member.local_slots, local_slots.min(MAX_SLOTS as u8));
-                member.settings = settings;
+                let other_settings = std::mem::replace(&mut member.settings, settings) != settings;
+                if (was != member.local_slots || other_settings)
+                    && matches!(self.phase, Phase::Preparing { .. })
+                {
+                    // The line-up was made of what it said before: it may have been in the last match still.
+                    self.phase = Phase::Gathering;
+                }
                 member.connected = PeerSet::from_bits(connected);
                 if was != member.local_slots && member.local_slots > 0 {
                     let slots = member.local_slots;
@@ -503,10 +518,10 @@ impl Lobby {
                 *owner = peer.get();
             }
         }
-        self.attempts += 1;
+        self.attempts = self.attempts.saturating_add(1);
         // Two matches in a row never share a parity.
-        if self.started_attempt > 0 && (self.attempts - self.started_attempt).is_multiple_of(2) {
-            self.attempts += 1;
+        if self.started_attempt > 0 && self.attempts.abs_diff(self.started_attempt).is_multiple_of(2) {
+            self.attempts = self.attempts.saturating_add(1);
         }
         let attempt = self.attempts;
         self.phase = Phase::Preparing { attempt, seed: random, slots: owners, prepared: PeerSet::EMPTY };
@@ -677,6 +692,48 @@ mod tests {
         assert_eq!(world.starts(), []);
         assert!(world.news.contains(&(peer(0), Output::SettingsDiffer(peer(1), 5, 6))));
         assert!(world.news.contains(&(peer(1), Output::SettingsDiffer(peer(1), 5, 6))));
+    }
+
+    #[test]
+    fn a_rematch_that_is_wanted_before_all_have_left_the_match_begins_when_they_have() {
+        let mut world = World::new(2);
+        world.each(|l| l.set_settings(5));
+        world.each(|l| l.set_ready(1));
+        world.each(|l| l.set_clock_synced(true));
+        world.lobbies.get_mut(&peer(0)).expect("host").want_start(Duration::ZERO);
+        world.settle();
+        assert_eq!(world.starts().len(), 2);
+        // While it plays, a member answers nothing: so it is here until its match ends.
+        let guest = world.lobbies.get_mut(&peer(1)).expect("guest");
+        guest.set_clock_synced(false);
+        let host = world.lobbies.get_mut(&peer(0)).expect("host");
+        host.end_match();
+        host.set_settings(5);
+        host.set_ready(1);
+        host.want_start(Duration::ZERO);
+        world.settle();
+        let guest = world.lobbies.get_mut(&peer(1)).expect("guest");
+        guest.end_match();
+        guest.set_clock_synced(true);
+        world.settle();
+        assert_eq!(world.starts().len(), 2, "it is not ready");
+        let guest = world.lobbies.get_mut(&peer(1)).expect("guest");
+        guest.set_settings(5);
+        guest.set_ready(1);
+        world.settle();
+        assert_eq!(world.starts().len(), 4);
+    }
+
+    #[test]
+    fn a_guest_never_gets_a_place_before_the_coordinator() {
+        let mut world = World::new(3);
+        world.lobbies.remove(&peer(0));
+        world.each(|l| l.remove(peer(0)));
+        let next = world.lobbies.get_mut(&peer(1)).expect("next");
+        assert!(next.is_coordinator());
+        assert_eq!(next.place_for_guest(), Ok(peer(3)));
+        next.admit(peer(3), identity(3), addr(3), Vec::new());
+        assert_eq!(next.place_for_guest(), Ok(peer(4)), "the place of who left is free, not its number");
     }
 
     #[test]
