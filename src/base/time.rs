@@ -74,15 +74,34 @@ impl ClockModel {
 
     /// Mesh time at a local instant (also before the anchor).
     pub fn mesh_time(&self, local: Instant) -> Instant {
-        let passed = local.0 as i64 - self.local_at.0 as i64;
-        let drift = (i128::from(passed) * i128::from(self.rate_ppb) / 1_000_000_000) as i64;
-        Instant((self.mesh_at.0 as i64 + passed + drift).max(0) as u64)
+        let passed = i128::from(local.0) - i128::from(self.local_at.0);
+        let mesh = i128::from(self.mesh_at.0) + passed + passed * i128::from(self.rate_ppb) / 1_000_000_000;
+        Instant(mesh.clamp(0, i128::from(u64::MAX)) as u64)
     }
 
     /// Local time at which the mesh time is reached.
     pub fn local_time(&self, mesh: Instant) -> Instant {
-        let passed = i128::from(mesh.0 as i64 - self.mesh_at.0 as i64) * 1_000_000_000;
-        let local = self.local_at.0 as i64 + (passed / (1_000_000_000 + i128::from(self.rate_ppb))) as i64;
-        Instant(local.max(0) as u64)
+        let passed = (i128::from(mesh.0) - i128::from(self.mesh_at.0)) * 1_000_000_000;
+        let local = i128::from(self.local_at.0) + passed / (1_000_000_000 + i128::from(self.rate_ppb));
+        Instant(local.clamp(0, i128::from(u64::MAX)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_that_a_peer_may_tell_overflows() {
+        let extremes = [0, 1, 1 << 62, 1 << 63, u64::MAX].map(Instant);
+        for mesh_at in extremes {
+            for rate_ppb in [-20_000_000, 0, 20_000_000] {
+                let clock = ClockModel { local_at: Instant(60_000_000), mesh_at, rate_ppb };
+                for time in extremes {
+                    let _ = (clock.mesh_time(time), clock.local_time(time));
+                }
+                assert_eq!(clock.mesh_time(clock.local_at), mesh_at);
+            }
+        }
     }
 }

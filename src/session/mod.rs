@@ -186,7 +186,7 @@ impl Session {
     /// How long ago the next frame should have begun, in millionths of a frame.
     fn late_ppm(&self, now: Instant) -> Option<i64> {
         let (start, core) = (self.start.as_ref()?, self.core.as_ref()?);
-        let passed_us = self.clock.mesh_time(now).0 as i64 - start.frame0_at.0 as i64;
+        let passed_us = (self.clock.mesh_time(now).0 as i64).wrapping_sub(start.frame0_at.0 as i64);
         let due_ppm = passed_us.saturating_mul(i64::from(self.config.settings.frame_rate));
         Some(due_ppm.saturating_sub(i64::from(core.current().0) * FRAME_PPM))
     }
