@@ -19,6 +19,7 @@ const LINGER: Duration = Duration::from_millis(300);
 impl Node {
     /// Takes what the game half queued.
     pub fn handle_commands(&mut self, now: Instant) {
+        self.note_running(now);
         if !self.backlog.is_empty() {
             self.tell_backlog();
         }
@@ -209,7 +210,11 @@ impl Node {
         let Some(OpenSession { settings, port, .. }) = &self.session else { return };
         // Nobody is asleep before frame 0.
         let called_at = self.clock.model().local_time(start.frame0_at).max(now);
-        let play = Play::new(start, us, self.lobby.members(), *settings, Some(port.clone()), called_at);
+        // Who plays is what the coordinator said, so that all count the same votes. Who left meanwhile is cut like any other.
+        let members = start.slots.iter().flatten().copied().collect();
+        let mut play = Play::new(start, us, members, *settings, Some(port.clone()), called_at);
+        play.forced = members.difference(self.lobby.members());
+        play.left = play.forced;
         self.block.clear();
         self.links.iter_mut().for_each(Link::begin_match);
         self.play = Some(play);

@@ -36,6 +36,8 @@ pub(super) struct Play {
     pub(super) sent_end: Frame,
     /// Slots with records that the session may not have yet.
     pub(super) to_hand_over: SlotSet,
+    /// The others went on without us, and the session has not been told: its queue was full.
+    pub(super) cut_off_untold: bool,
     /// Peers whose cut was committed and told to the game.
     pub(super) left: PeerSet,
     /// Somebody is suspect, so a longer silence may come to count.
@@ -66,6 +68,7 @@ impl Play {
             parity: if start.attempt.is_multiple_of(2) { 0 } else { FLAG_PARITY },
             sent_end: Frame::ZERO,
             to_hand_over: SlotSet::from_bits(u16::MAX),
+            cut_off_untold: false,
             left: PeerSet::EMPTY,
             watches_expiry: false,
         }

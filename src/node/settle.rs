@@ -5,6 +5,7 @@
 
 use super::link::{Farewell, Link, Pace};
 use super::{Joining, Node, OpenSession, Play};
+use crate::base::limits::SESSION_NEWS_QUEUE;
 use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet, SlotSet};
 use crate::bridge::{
     Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
@@ -236,6 +237,8 @@ impl Node {
 
     fn handle_control(&mut self, peer: PeerIndex, control: Control, now: Instant) {
         match control {
+            // One of a match that is over here says nothing about the next.
+            Control::Checksum { .. } if self.play.is_none() => {}
             Control::Checksum { frame, value } => {
                 self.tell_session(SessionNews::Checksum { peer, frame: Frame(frame), value });
             }
@@ -335,11 +338,19 @@ impl Node {
 
     fn start(&mut self, start: lobby::Start, now: Instant) {
         let Some(us) = self.lobby.us() else { return };
+        if self.session.is_none() {
+            // It was closed after we said that we are prepared: nobody must wait for our inputs.
+            for peer in PeerIndex::all() {
+                self.send_control(peer, &Control::EndMatch, now);
+            }
+            self.lobby.end_match();
+            return;
+        }
         self.tell(MeshNews::Starting { at: start.frame0_at });
         self.open_play(&start, us, now);
-        self.tell_clock();
+        self.tell_session_surely(SessionNews::Clock(self.clock.model()));
         let info = StartInfo { seed: start.seed, slots: start.slots, us, frame0_at: start.frame0_at };
-        self.tell_session(SessionNews::Start(info));
+        self.tell_session_surely(SessionNews::Start(info));
     }
 
     fn settle_liveness(&mut self, now: Instant) {
@@ -413,7 +424,10 @@ impl Node {
                     lost = lost.union(commit.cut.leavers);
                     play.to_hand_over = SlotSet::from_bits(u16::MAX);
                 }
-                cut::Output::CutOff => is_cut_off = true,
+                cut::Output::CutOff => {
+                    is_cut_off = true;
+                    play.cut_off_untold = true;
+                }
                 cut::Output::Defected(peers) => {
                     play.forced = play.forced.union(peers);
                     play.watches_expiry = true;
@@ -439,7 +453,6 @@ impl Node {
             self.tell_session(SessionNews::CutPending { peer });
         }
         if is_cut_off {
-            self.tell_session(SessionNews::CutOff);
             self.tell(MeshNews::Left { peer: us, reason: LeaveReason::CutOff });
         }
         self.suspicions_changed(now);
@@ -496,6 +509,9 @@ impl Node {
     fn hand_over(&mut self) {
         let Some(play) = self.play.as_mut() else { return };
         let Some(session) = &play.session else { return };
+        if play.cut_off_untold && session.try_send(SessionNews::CutOff).is_ok() {
+            play.cut_off_untold = false;
+        }
         for slot in play.to_hand_over {
             while let Some(record) = play.log.next_record(slot) {
                 let news = match record {
@@ -514,7 +530,14 @@ impl Node {
         }
     }
 
+    /// What a session can do without: it never crowds out what it cannot, however long the game does not call.
     fn tell_session(&mut self, news: SessionNews) {
+        if self.session.as_ref().is_some_and(|open| open.port.len() < SESSION_NEWS_QUEUE / 2) {
+            self.tell_session_surely(news);
+        }
+    }
+
+    fn tell_session_surely(&mut self, news: SessionNews) {
         let Some(OpenSession { port, .. }) = &self.session else { return };
         if let Err(error) = port.try_send(news).map_err(Refused::from) {
             log::debug!("a session that does not drain its news missed one: {error:?}");

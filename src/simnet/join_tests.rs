@@ -1,8 +1,9 @@
 //! Real nodes join over bad links: what is said at the first moment must arrive.
 
 use super::*;
-use crate::bridge::{Command, Delivery, MeshNews};
-use crate::config::{MeshConfig, RoomKey};
+use crate::base::Slot;
+use crate::bridge::{Command, Delivery, MeshNews, SessionNews, SessionPort};
+use crate::config::{MeshConfig, RoomKey, SessionConfig, ValidSessionConfig};
 
 #[test]
 fn a_guest_hears_what_the_host_said_first_whichever_single_datagram_is_lost() {
@@ -59,6 +60,100 @@ fn join(seed: u64, link: Link, lost: Option<u64>) -> Result<u64, String> {
     }
     assert!(room.is_some(), "the host is in its room at once");
     Err(net.trace().to_string())
+}
+
+#[test]
+fn a_session_that_nobody_polls_in_the_lobby_still_learns_of_the_start() {
+    let mut room = Room::open(2);
+    room.run(400_000);
+    room.start();
+    room.run(3_000);
+    assert!(room.news(1).iter().any(|news| matches!(news, SessionNews::Start(_))));
+}
+
+#[test]
+fn who_leaves_at_any_moment_around_the_start_stops_nobody() {
+    for leaves_after in (0..1500).step_by(40) {
+        let mut room = Room::open(3);
+        // The coordinator hears the leaver late, its fellow member soon, and the coordinator's word comes between.
+        room.net.set_link(2, 0, Link { latency: ms(300), ..Link::default() });
+        room.net.set_link(0, 1, Link { latency: ms(100), ..Link::default() });
+        room.run(1_000);
+        room.start();
+        room.run(leaves_after);
+        room.peers[2].0.send(Command::Leave).expect("it is alive");
+        room.run(5_000);
+        for peer in 0..2 {
+            let news = room.news(peer);
+            let start = news.iter().find_map(|news| match news {
+                SessionNews::Start(start) => Some(*start),
+                _ => None,
+            });
+            let start = start.unwrap_or_else(|| panic!("left after {leaves_after}: {peer} never begins"));
+            for slot in Slot::all().filter(|slot| start.slots[slot.index()].is_some_and(|p| p.get() == 2)) {
+                let is_cut =
+                    |news: &SessionNews| matches!(news, SessionNews::Cut { slot: s, .. } if *s == slot);
+                assert!(news.iter().any(is_cut), "left after {leaves_after}: {peer} waits for ever");
+            }
+        }
+    }
+}
+
+/// Members with a session each, in the lobby.
+struct Room {
+    net: Simnet,
+    peers: Vec<(MeshPort, SessionPort)>,
+}
+
+impl Room {
+    fn open(members: u32) -> Self {
+        let mut net = Simnet::new(1);
+        net.set_default_link(Link { latency: ms(5), ..Link::default() });
+        let session: ValidSessionConfig =
+            SessionConfig::default().try_into().expect("the default makes sense");
+        let peers = (0..members).map(|_| {
+            let config = MeshConfig::default().try_into().expect("the default makes sense");
+            let port = net.attach(config).1;
+            let session = port.open_session(session.settings).expect("the queue is empty");
+            (port, session)
+        });
+        let peers: Vec<_> = peers.collect();
+        peers[0].0.send(Command::Host).expect("it is alive");
+        net.advance(ms(1));
+        let room = std::iter::from_fn(|| peers[0].0.next_news()).find_map(|news| match news {
+            MeshNews::Joined { room, .. } => Some(room),
+            _ => None,
+        });
+        let room = room.expect("the host is in its room at once");
+        let mut this = Self { net, peers };
+        // One after the other, so that each has its number.
+        for member in 1..members as usize {
+            let join = Command::Join { address: Simnet::address(0), room };
+            this.peers[member].0.send(join).expect("it is alive");
+            this.run(500);
+        }
+        this
+    }
+
+    fn start(&mut self) {
+        for (port, _) in &self.peers {
+            port.send(Command::SetReady { local_slots: 1 }).expect("it is alive");
+        }
+        self.peers[0].0.send(Command::Start { countdown_ms: 0 }).expect("it is alive");
+    }
+
+    fn run(&mut self, for_ms: u64) {
+        for _ in 0..for_ms / 20 {
+            self.net.advance(ms(20));
+            for (port, _) in &self.peers {
+                while port.next_news().is_some() {}
+            }
+        }
+    }
+
+    fn news(&self, peer: usize) -> Vec<SessionNews> {
+        std::iter::from_fn(|| self.peers[peer].1.next_news()).collect()
+    }
 }
 
 fn ms(ms: u64) -> Duration {
