@@ -14,6 +14,8 @@ use std::time::Duration;
 const AGREEMENT_EVERY: Duration = Duration::from_millis(8);
 /// Above this loss a link gets more heartbeats: one every 20 ms, just rarer than frames at 60 Hz.
 const LOSSY_PPM: u32 = 60_000;
+/// Newest frames that a peer gets whose acknowledgements we do not hear.
+const UNHEARD_FRAMES: i32 = 32;
 /// A NEED holds so long after the packet that carried it.
 const NEED_HOLDS: Duration = Duration::from_millis(200);
 /// A peer that is out is told so at most this often.
@@ -146,8 +148,12 @@ impl Link {
     }
 
     /// The first frame of our stream that the next packet repeats: the newest four, what the last packets newly carried, or,
-    /// when the acknowledgement is later than a round trip and two frames, everything unacknowledged.
-    pub(super) fn first_to_send(&self, end: Frame, period: Duration) -> Frame {
+    /// when the acknowledgement is later than a round trip and two frames, everything unacknowledged. A peer that we do not
+    /// hear may well hear us: its acknowledgements are not waited for, and it gets the newest half second.
+    pub(super) fn first_to_send(&self, end: Frame, period: Duration, is_heard: bool) -> Frame {
+        if !is_heard {
+            return self.acked.max(end - UNHEARD_FRAMES);
+        }
         // A peer that hears us only through others acknowledges nothing; what the log no longer holds is theirs to fill.
         let acked = self.acked.max(end - LOG_FRAMES);
         let unacked = end - acked;

@@ -110,9 +110,11 @@ impl Node {
                     }
                 }
                 let end = play.our_end();
-                let first = link.first_to_send(end, play.period());
+                let is_heard = !suspects.contains(peer);
+                let first = link.first_to_send(end, play.period(), is_heard);
                 let room = self.config.max_datagram.saturating_sub(RESERVED + self.sections.len());
-                sent_end = write_inputs(play, peer, first, end, room, now, &mut self.block, &mut self.inputs);
+                let range = (first, end, is_heard);
+                sent_end = write_inputs(play, peer, range, room, now, &mut self.block, &mut self.inputs);
             }
         }
         let mesh_now = self.clock.model().mesh_time(now);
@@ -179,13 +181,13 @@ fn held(log: &InputLog, slot: Slot, from: Frame, count: i32) -> Option<impl Iter
     Some((0..count).filter_map(move |i| log.get(slot, from + i)))
 }
 
-/// Appends the INPUTS section; returns the end of our stream that it carries.
+/// Appends the INPUTS section; returns the end of our stream that it carries. The range is its first frame, its end, and
+/// whether the oldest frames count most where they do not all fit.
 #[expect(clippy::too_many_arguments, reason = "one call site; a struct of borrows would only rename them")]
 fn write_inputs(
     play: &Play,
     peer: PeerIndex,
-    first: Frame,
-    end: Frame,
+    (first, end, oldest_first): (Frame, Frame, bool),
     room: usize,
     now: Instant,
     cache: &mut BlockCache,
@@ -194,7 +196,7 @@ fn write_inputs(
     let mut count = (end - first).clamp(0, MAX_FRAMES_PER_SECTION);
     loop {
         // Unacknowledged frames go oldest first when they do not all fit: the log of the peer takes no gap.
-        let block_end = first + count;
+        let (first, block_end) = if oldest_first { (first, first + count) } else { (end - count, end) };
         encode_block(play, first, block_end, cache);
         if cache.bytes.len() + 8 <= room || count <= 1 {
             let asleep = if play.is_asleep(now) { FLAG_ASLEEP } else { 0 };

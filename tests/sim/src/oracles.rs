@@ -80,6 +80,8 @@ pub struct Oracles {
     violations: Vec<String>,
     /// By (from, to): the last delivery, and when a silence of `suspect` was last seen to end.
     heard: Vec<Vec<(Instant, Option<Instant>)>>,
+    /// Cuts of the living without a reason of its own: (who was told, who was cut, what is wrong).
+    unreasoned: Vec<(usize, usize, String)>,
     /// Peers with a planted bug, whose digests must not be believed.
     planted: Vec<usize>,
 }
@@ -94,6 +96,7 @@ impl Oracles {
             conflicts: Vec::new(),
             violations: Vec::new(),
             heard: vec![vec![(Instant::ZERO, None); peers]; peers],
+            unreasoned: Vec::new(),
             planted: Vec::new(),
         }
     }
@@ -337,6 +340,40 @@ impl Oracles {
         }
         // Clocks run up to 0.5 % apart.
         let suspect = self.suspect.mul_f64(0.985);
+        let others: Vec<usize> = (0..self.views.len())
+            .filter(|&o| o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)))
+            .collect();
+        // The votes of those who are silent themselves may count or not, as the agreement goes.
+        let heard: Vec<usize> = others
+            .iter()
+            .copied()
+            .filter(|&o| o == peer || !self.was_silent(o, peer, suspect, now))
+            .collect();
+        let had_reason = |voters: &[usize]| {
+            let silent = voters.iter().filter(|&&o| self.was_silent(leaver, o, suspect, now)).count();
+            // One who hears nobody goes on alone, and the others must let it go.
+            let deaf = voters.iter().filter(|&&o| self.was_silent(o, leaver, suspect, now)).count();
+            silent.max(deaf) * 2 > voters.len()
+        };
+        if !had_reason(&others) && !had_reason(&heard) {
+            // Who was put out by the others lets them all go: then it is their cut that needs a reason.
+            let what = format!("{leaver} lives and was cut, as {peer} was told at {now}, but most heard it");
+            self.unreasoned.push((peer, leaver, what));
+        }
+    }
+
+    fn was_silent(&self, from: usize, to: usize, suspect: Duration, now: Instant) -> bool {
+        let (last, silent) = self.heard[from][to];
+        now.since(last) >= suspect || silent.is_some_and(|at| now.since(at) < Duration::from_secs(2))
+    }
+
+    /// A member that lives was cut: more than half of the others must have had a reason.
+    pub fn judge_cut(&mut self, peer: usize, leaver: usize, now: Instant) {
+        if !self.is_alive(leaver) || peer == leaver {
+            return;
+        }
+        // Clocks run up to 0.5 % apart.
+        let suspect = self.suspect.mul_f64(0.985);
         // Whom the one who was told could not hear either has no say.
         let is_heard = |o: usize| o == peer || !self.was_silent(o, peer, suspect, now);
         let others: Vec<usize> = (0..self.views.len())
@@ -457,6 +494,13 @@ impl Oracles {
         for conflict in std::mem::take(&mut self.conflicts) {
             if !self.is_excused(&conflict) {
                 self.violate(format!("{} and {}: {}", conflict.a, conflict.b, conflict.what));
+            }
+        }
+        let unreasoned = std::mem::take(&mut self.unreasoned);
+        for (peer, leaver, what) in &unreasoned {
+            let was_put_out = self.views[*leaver].start.is_some() && !self.is_member(*leaver, *peer);
+            if !was_put_out || unreasoned.iter().any(|(_, of, _)| of == peer) {
+                self.violate(what.clone());
             }
         }
         for from in 0..self.views.len() {

@@ -57,7 +57,8 @@ pub struct Peer {
     pub stalled: u64,
     /// Of these, the longest run.
     pub longest_stall: u64,
-    stall_run: u64,
+    /// Calls in a row, up to now, that were due a frame and began none.
+    pub stall_run: u64,
     /// Calls so far.
     pub calls: u64,
     /// Until then (network time) the game's thread stands still.

@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Lines of the log that a failure prints.
-const LOG_LINES: usize = 40;
+const LOG_LINES: usize = 160;
 /// Without a fault for so long, no cut can be under way any more.
 const CALM_AFTER: Duration = Duration::from_secs(4);
 /// After healing, the mesh gets so long to find back to normal.
@@ -293,7 +293,7 @@ impl World {
         if !was_started && peer.started {
             self.began(index);
         }
-        if let Some(reason) = call.stall.filter(|_| call.due > 0) {
+        if let Some(reason) = call.stall.filter(|_| self.peers[index].stall_run == 1) {
             let frame = self.peers[index].current();
             self.note(format!("{index} stalls at frame {frame}: {reason:?}"));
         }
