@@ -362,37 +362,6 @@ impl Oracles {
         }
     }
 
-    fn was_silent(&self, from: usize, to: usize, suspect: Duration, now: Instant) -> bool {
-        let (last, silent) = self.heard[from][to];
-        now.since(last) >= suspect || silent.is_some_and(|at| now.since(at) < Duration::from_secs(2))
-    }
-
-    /// A member that lives was cut: more than half of the others must have had a reason.
-    pub fn judge_cut(&mut self, peer: usize, leaver: usize, now: Instant) {
-        if !self.is_alive(leaver) || peer == leaver {
-            return;
-        }
-        // Clocks run up to 0.5 % apart.
-        let suspect = self.suspect.mul_f64(0.985);
-        // Whom the one who was told could not hear either has no say.
-        let is_heard = |o: usize| o == peer || !self.was_silent(o, peer, suspect, now);
-        let others: Vec<usize> = (0..self.views.len())
-            .filter(|&o| {
-                o != leaver && self.is_alive(o) && (o == peer || self.is_member(peer, o)) && is_heard(o)
-            })
-            .collect();
-        // One who hears nobody goes on alone, and the others must let it go.
-        let silent = others.iter().filter(|&&o| self.was_silent(leaver, o, suspect, now)).count();
-        let deaf = others.iter().filter(|&&o| self.was_silent(o, leaver, suspect, now)).count();
-        let silent = silent.max(deaf);
-        if silent * 2 <= others.len() {
-            self.violate(format!(
-                "{leaver} lives and was cut, as {peer} was told, but was silent to only {silent} of {} others",
-                others.len()
-            ));
-        }
-    }
-
     /// `peer`'s game handed a reliable message in, and it was accepted.
     pub fn sent(&mut self, peer: usize, to: usize, stream: u8) {
         *self.views[peer].sent.entry((to, stream)).or_default() += 1;
