@@ -59,6 +59,8 @@ struct Estimate {
     /// Round trips of the last samples.
     rtts: [u32; FIRST_SAMPLES],
     count: usize,
+    /// The last three samples: a path that changes between ping and answer spoils one, and the middle one is believed.
+    last: [Sample; 3],
 }
 
 impl Estimate {
@@ -76,6 +78,7 @@ impl Estimate {
             covariance: 0.0,
             rtts: samples.map(|sample| sample.rtt_us),
             count: 0,
+            last: [best[0]; 3],
         }
     }
 
@@ -83,18 +86,26 @@ impl Estimate {
         self.offset + self.drift * seconds(self.at, local)
     }
 
+    /// How far a sample lies from what was expected then.
+    fn surprise(&self, sample: &Sample) -> f64 {
+        sample.offset_us() - self.offset_at(sample.local)
+    }
+
     fn handle_sample(&mut self, sample: Sample) {
+        self.last[self.count % 3] = sample;
         self.rtts[self.count % FIRST_SAMPLES] = sample.rtt_us;
         self.count += 1;
-        // A late answer is older than the newest one: it is judged where it belongs, as if it had come now.
+        let mut last = self.last;
+        last.sort_unstable_by(|a, b| self.surprise(a).total_cmp(&self.surprise(b)));
+        // Its surprise is judged at its own time, then counted as if it had come now.
+        let surprise = self.surprise(&last[1]);
         let dt = seconds(self.at, sample.local).max(0.0);
-        let surprise = sample.offset_us() - self.offset_at(sample.local);
         self.offset += self.drift * dt;
         self.offset_var += dt * (2.0 * self.covariance + dt * self.drift_var);
         self.covariance += dt * self.drift_var;
         self.drift_var += dt * DRIFT_NOISE;
         self.at = self.at.max(sample.local);
-        let sum = self.offset_var + noise(sample.rtt_us, &self.rtts);
+        let sum = self.offset_var + noise(last[1].rtt_us, &self.rtts);
         let (gain, drift_gain) = (self.offset_var / sum, self.covariance / sum);
         self.offset += gain * surprise;
         self.drift += drift_gain * surprise;

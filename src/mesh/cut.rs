@@ -108,15 +108,17 @@ impl CutCore {
     }
 
     /// Whom more than half of the other members suspect. The votes of members silent for long are not waited for, but
-    /// only where these are condemned as well: a deaf member must not put out whom it lost last.
+    /// only where these are condemned as well: a deaf member must not put out whom it lost last. Who is being put out has no
+    /// vote: when a short split heals, that side still suspects all of this one.
     fn condemned(&self) -> PeerSet {
+        let leaving = self.round.as_ref().map_or(PeerSet::EMPTY, |round| round.cut.leavers);
         let mut condemned = self.members.without(self.us);
         loop {
             let silent = self.expired.intersection(condemned);
             let still: PeerSet = condemned
                 .into_iter()
                 .filter(|&peer| {
-                    let others = self.members.without(peer).difference(silent);
+                    let others = self.members.without(peer).difference(silent).difference(leaving);
                     let suspects = |o: &PeerIndex| self.suspected_by[o.index()].contains(peer);
                     others.into_iter().filter(suspects).count() * 2 > others.len()
                 })
@@ -454,6 +456,20 @@ mod tests {
             Cut { epoch: Epoch { counter: 0, decider: 1 }, leavers: set(0b0001), members: set(0b1110) };
         core.handle_commit(&Commit { cut: larger, ends: SlotEnds::default() });
         assert_eq!(drain(&mut core), [Output::CutOff]);
+    }
+
+    #[test]
+    fn who_is_being_put_out_has_no_vote() {
+        let ends = holding([9, 9, 9, 9]);
+        let mut core = CutCore::new(peer(0), set(0b1111));
+        core.handle_own_suspects(set(0b1000), PeerSet::EMPTY, &ends);
+        core.handle_suspects(peer(1), set(0b1000), &ends);
+        assert!(core.is_open());
+        let _ = core.open_round().map(|(cut, _)| assert_eq!(cut.leavers, set(0b1000)));
+        // It is heard again and suspects the others; with the one broken link that would be two of three.
+        core.handle_suspects(peer(3), set(0b0111), &ends);
+        core.handle_suspects(peer(1), set(0b1100), &ends);
+        let _ = core.open_round().map(|(cut, _)| assert_eq!(cut.leavers, set(0b1000)));
     }
 
     #[test]
