@@ -348,9 +348,9 @@ impl Channel {
         self.samples.pop_front()
     }
 
-    /// Pings every 15 ms instead of every 500 ms, while a clock is being set.
-    pub fn set_fast_timing(&mut self, fast: bool) {
-        self.pings.set_fast(fast);
+    /// How often the peer is pinged: often while a clock is being set by it.
+    pub fn set_ping_every(&mut self, every: Duration) {
+        self.pings.set_every(every);
     }
 
     /// When the last packet of this peer was opened; at first, when the channel was made.

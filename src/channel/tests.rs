@@ -204,7 +204,7 @@ fn the_round_trip_converges_on_a_short_path_between_clocks_that_differ() {
     pipe.ends[1].clock_us = 77_000_000_000;
     pipe.ends[1].channel = Channel::new(keys(2, 1), DATAGRAM, Instant(77_000_000_000));
     for end in &mut pipe.ends {
-        end.channel.set_fast_timing(true);
+        end.channel.set_ping_every(Duration::from_millis(15));
     }
     pipe.run_until(Instant::from_millis(1_000), 4);
     for end in &mut pipe.ends {

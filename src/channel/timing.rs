@@ -1,6 +1,6 @@
 //! Pings and their answers: what feeds the round trip and the clock of the mesh.
 //!
-//! A ping goes every 500 ms (15 ms while a clock is being set); its answer rides in the next packet and says how long it
+//! A ping goes every 500 ms (oftener while a clock is being set); its answer rides in the next packet and says how long it
 //! waited. Fed by: timing sections, time. Yields: timing sections, one sample per answered ping.
 //! Never: answers one ping twice, or takes an answer to what was not asked.
 
@@ -9,7 +9,6 @@ use crate::wire::timing::{Pong, Timing};
 use std::time::Duration;
 
 const PING_EVERY: Duration = Duration::from_millis(500);
-const PING_EVERY_FAST: Duration = Duration::from_millis(15);
 /// A ping or an answer waits at most this long for a packet to ride in: a frame and a bit. The wait costs nothing, since an
 /// answer tells it; at the fast pace there is none to wait for.
 const RIDE_WITHIN: Duration = Duration::from_millis(20);
@@ -43,8 +42,7 @@ impl Pings {
         Self { every: PING_EVERY, next: now, under_way: [None; UNDER_WAY], at: 0, to_answer: None }
     }
 
-    pub(super) fn set_fast(&mut self, fast: bool) {
-        let every = if fast { PING_EVERY_FAST } else { PING_EVERY };
+    pub(super) fn set_every(&mut self, every: Duration) {
         if every < self.every {
             // Its own past ping counts for the new pace.
             self.next = self.next - self.every + every;
@@ -82,7 +80,7 @@ impl Pings {
 
     /// When a ping or an answer wants a packet of its own.
     pub(super) fn poll_timeout(&self) -> Instant {
-        if self.every == PING_EVERY_FAST {
+        if self.every < crate::base::limits::HEARTBEAT {
             return self.to_answer.map_or(self.next, |(_, came)| self.next.min(came));
         }
         let earliest = self.to_answer.map_or(self.next, |(_, came)| self.next.min(came));

@@ -9,6 +9,7 @@
 
 use crate::base::ClockModel;
 use crate::base::Instant;
+use std::time::Duration;
 
 /// Samples whose median steps the clock at the start.
 const FIRST_SAMPLES: usize = 16;
@@ -18,6 +19,13 @@ const BEST: usize = 5;
 const MAX_RATE_PPB: i64 = 20_000_000;
 /// Phase errors are slewed away over about this long: six pings, so that a few lost ones make no overshoot.
 const PHASE_S: f64 = 3.0;
+/// Pings while the clock is being set, while its drift is being learnt, and later.
+const PING_EVERY: [Duration; 3] =
+    [Duration::from_millis(15), Duration::from_millis(100), Duration::from_millis(500)];
+/// Drift is learnt when it is known within 150 ppm.
+const LEARNT_DRIFT_VAR: f64 = 150.0 * 150.0;
+/// Without a further answer a slew goes on for no longer.
+const SLEW_AT_MOST: Duration = Duration::from_millis(2500);
 /// Crystals differ by at most about half a percent (µs per s), squared.
 const FIRST_DRIFT_VAR: f64 = 2_500.0 * 2_500.0;
 /// How fast a crystal's rate may wander, (µs/s)² per s: 10 ppm in a second, as one that warms up.
@@ -139,6 +147,8 @@ pub struct MeshClock {
     count: usize,
     estimate: Option<Estimate>,
     synced: bool,
+    /// The model is on its way to the estimate, as of this sample.
+    slewing_since: Option<Instant>,
 }
 
 impl MeshClock {
@@ -151,6 +161,7 @@ impl MeshClock {
             count: 0,
             estimate: None,
             synced: false,
+            slewing_since: None,
         }
     }
 
@@ -158,8 +169,22 @@ impl MeshClock {
     /// believed in).
     pub fn lead(&mut self, now: Instant) {
         self.synced = true;
+        self.go_on(now);
+    }
+
+    fn go_on(&mut self, now: Instant) {
+        self.slewing_since = None;
         let rate_ppb = self.estimate.map_or(0, |estimate| (estimate.drift * 1000.0) as i32);
         self.model = ClockModel { local_at: now, mesh_at: self.model.mesh_time(now), rate_ppb };
+    }
+
+    /// No answer came for long: a slew must not go past what it was for. Says whether the model changed.
+    pub fn coast(&mut self, now: Instant) -> bool {
+        let is_over = self.slewing_since.is_some_and(|since| since + SLEW_AT_MOST <= now);
+        if is_over {
+            self.go_on(now);
+        }
+        is_over
     }
 
     /// Another coordinator answers from now on: it goes on with mesh time as it held it.
@@ -168,6 +193,15 @@ impl MeshClock {
         if let Some(estimate) = &mut self.estimate {
             estimate.offset_var += HANDOVER_OFFSET_VAR;
             estimate.drift_var += HANDOVER_DRIFT_VAR;
+        }
+    }
+
+    /// How often the coordinator should be pinged.
+    pub fn ping_every(&self) -> Duration {
+        match &self.estimate {
+            _ if !self.synced => PING_EVERY[0],
+            Some(estimate) if estimate.drift_var < LEARNT_DRIFT_VAR => PING_EVERY[2],
+            _ => PING_EVERY[1],
         }
     }
 
@@ -187,6 +221,7 @@ impl MeshClock {
             estimate.handle_sample(sample);
             let wanted = estimate.offset_at(now);
             let held = (self.model.mesh_time(now).0 as i64).wrapping_sub(now.0 as i64) as f64;
+            self.slewing_since = Some(now);
             // µs per s = ppm.
             let rate = ((estimate.drift + (wanted - held) / PHASE_S) * 1000.0) as i64;
             self.model = ClockModel {
@@ -222,7 +257,6 @@ impl Default for MeshClock {
 mod tests {
     use super::*;
     use crate::base::Rng;
-    use std::time::Duration;
 
     /// A remote clock that started elsewhere and runs at another rate.
     fn remote(local: Instant, ppm: i64) -> Instant {
@@ -252,7 +286,7 @@ mod tests {
                 check(received, mesh.0 as i64 - remote(received, ppm).0 as i64);
             }
             last_mesh = mesh;
-            now += Duration::from_millis(if was_synced { 500 } else { 15 });
+            now += clock.ping_every();
         }
     }
 

@@ -173,7 +173,7 @@ impl Node {
             }
         }
         if changed {
-            link.channel.set_fast_timing(false);
+            link.channel.set_ping_every(self.clock.ping_every());
             self.lobby.set_clock_synced(true);
             self.tell_clock();
         }
@@ -498,9 +498,9 @@ impl Node {
             self.tell_clock();
         } else {
             self.clock.follow_another();
-            let synced = self.clock.is_synced();
+            let every = self.clock.ping_every();
             if let Some(link) = coordinator.and_then(|c| self.links.get_mut(c)) {
-                link.channel.set_fast_timing(!synced);
+                link.channel.set_ping_every(every);
             }
         }
     }
@@ -567,6 +567,9 @@ impl Node {
             && let Some(us) = self.lobby.us()
         {
             self.certify_ourselves(us, now);
+        }
+        if self.clock.coast(now) {
+            self.tell_clock();
         }
         for peer in PeerIndex::all() {
             self.settle_held(peer);
