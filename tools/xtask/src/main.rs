@@ -13,6 +13,7 @@ mod sh;
 mod sim;
 mod status;
 mod test;
+mod threads;
 mod versus;
 
 use clap::{Parser, Subcommand};

@@ -4,7 +4,7 @@
 //! Never: leaves a part out silently, or fails because of a time.
 
 use crate::sh::{self, Outcome};
-use crate::{bench, demo, licences, setup, sim};
+use crate::{bench, demo, licences, setup, sim, threads};
 use clap::Args;
 use std::time::{Duration, Instant};
 
@@ -66,6 +66,7 @@ const PARTS: &[Part] = &[
         match_with_kill(full)
     }),
     full_part("long-match", "ten processes, 60 s, a bad network", &ENGINES, |_| long_match()),
+    full_part("threads", "no data race between the halves (thread sanitizer)", &REST, |_| threads::run()),
     full_part("bench", "the benchmarks, each bar beside its figure", &REST, |_| {
         bench::run(&bench::Options::default())
     }),
