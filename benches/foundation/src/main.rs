@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use world::{Asked, Game, World};
 
-const USAGE: &str = "usage: bench-foundation cpu | share | deaths [SEEDS] | allocations";
+const USAGE: &str = "usage: bench-foundation cpu | share | deaths [SEEDS] | death SEED | allocations";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["deaths", seeds] => seeds.parse().map_err(|_| USAGE.to_owned()).map(deaths),
+        ["death", seed] => seed.parse().map_err(|_| USAGE.to_owned()).and_then(death),
         ["allocations"] => allocations(),
         _ => Err(USAGE.into()),
     };
@@ -138,6 +139,19 @@ fn deaths(seeds: u64) {
             quantile(&mut calm, 0.99),
         );
     }
+}
+
+/// One mesh of `deaths` again, on both networks, with and without the death.
+fn death(seed: u64) -> Result<(), String> {
+    for (name, link) in [("ordinary", ordinary()), ("awful", awful())] {
+        for dies in [true, false] {
+            println!(
+                "figure=death network={name} seed={seed} dies={dies} {:?}",
+                lost_frames(seed, link, dies)
+            );
+        }
+    }
+    Ok(())
 }
 
 fn quantile(values: &mut [u32], part: f64) -> u32 {
