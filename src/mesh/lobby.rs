@@ -350,7 +350,16 @@ impl Lobby {
                     self.introduce_to_all(from);
                 }
             }
-            Control::Member { index, identity, addresses } => self.handle_member(index, identity, addresses),
+            Control::Member { index, identity, addresses } => {
+                if let Some(peer) = PeerIndex::new(index).filter(|p| Some(*p) != self.us)
+                    && Some(from) == self.coordinator()
+                    && self.members[peer.index()].as_ref().is_some_and(|known| known.identity != identity)
+                {
+                    // Another one has its place by now: that it left had not reached us.
+                    self.remove(peer);
+                }
+                self.handle_member(index, identity, addresses);
+            }
             Control::Removed { index } => {
                 if Some(from) == self.coordinator()
                     && let Some(peer) = PeerIndex::new(index).filter(|p| Some(*p) != self.us)
@@ -734,6 +743,26 @@ mod tests {
         assert_eq!(next.place_for_guest(), Ok(peer(3)));
         next.admit(peer(3), identity(3), addr(3), Vec::new());
         assert_eq!(next.place_for_guest(), Ok(peer(4)), "the place of who left is free, not its number");
+    }
+
+    #[test]
+    fn who_takes_the_place_of_a_member_that_left_unnoticed_is_introduced() {
+        let mut world = World::new(3);
+        // The others cut member 2 in a match that member 1 was no longer in.
+        world.lobbies.get_mut(&peer(0)).expect("host").forget(peer(2));
+        let host = world.lobbies.get_mut(&peer(0)).expect("host");
+        assert_eq!(host.place_for_guest(), Ok(peer(2)));
+        host.admit(peer(2), identity(9), addr(9), Vec::new());
+        world.news.clear();
+        world.settle();
+        let told: Vec<_> = world.news.iter().filter(|(us, _)| *us == peer(1)).map(|(_, o)| o).collect();
+        assert!(
+            matches!(
+                told[..],
+                [Output::Removed(_), Output::Introduce { identity: Identity { noise: [9, ..], .. }, .. }]
+            ),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub(super) struct Link {
     pub(super) asleep_since: Option<Instant>,
     pub(super) asleep_told: bool,
     pub(super) farewell: Option<Farewell>,
+    /// The attempt of the newest match that the peer said it began; what it said before is about earlier ones.
+    pub(super) began: u32,
     /// A handshake of ours still repeats its last message until this link is heard.
     pub(super) confirmed: bool,
     needs: SlotEnds,
@@ -96,6 +98,7 @@ impl Link {
             asleep_since: None,
             asleep_told: false,
             farewell: None,
+            began: 0,
             confirmed: false,
             needs: SlotEnds::default(),
             needs_until: Instant::ZERO,

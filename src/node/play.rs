@@ -31,6 +31,8 @@ pub(super) struct Play {
     /// The next frame that the game will simulate for the first time.
     pub(super) current: Frame,
     pub(super) called_at: Instant,
+    /// The attempt that it began with.
+    pub(super) attempt: u32,
     /// [`FLAG_PARITY`] or 0: sections of the room's match before are told from this one's.
     pub(super) parity: u8,
     pub(super) sent_end: Frame,
@@ -65,6 +67,7 @@ impl Play {
             session,
             current: Frame::ZERO,
             called_at,
+            attempt: start.attempt,
             parity: if start.attempt.is_multiple_of(2) { 0 } else { FLAG_PARITY },
             sent_end: Frame::ZERO,
             to_hand_over: SlotSet::from_bits(u16::MAX),

@@ -103,6 +103,7 @@ impl Node {
         }
         if let Some(old) = self.links.get(peer) {
             link.acked = old.acked;
+            link.began = old.began;
         }
         self.set_link(peer, *link, now);
         true

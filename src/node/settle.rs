@@ -236,9 +236,16 @@ impl Node {
     }
 
     fn handle_control(&mut self, peer: PeerIndex, control: Control, now: Instant) {
+        if let Control::Go { attempt, .. } = control
+            && let Some(link) = self.links.get_mut(peer)
+        {
+            link.began = link.began.max(attempt);
+        }
+        let began = self.links.get(peer).map_or(0, |link| link.began);
+        // A late word about a match that is over says nothing about the next, nor to who plays none.
+        let is_current = self.play.as_ref().is_some_and(|play| play.attempt == began);
         match control {
-            // One of a match that is over here says nothing about the next.
-            Control::Checksum { .. } if self.play.is_none() => {}
+            Control::Checksum { .. } | Control::EndMatch if !is_current => {}
             Control::Checksum { frame, value } => {
                 self.tell_session(SessionNews::Checksum { peer, frame: Frame(frame), value });
             }

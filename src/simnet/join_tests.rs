@@ -99,6 +99,33 @@ fn who_leaves_at_any_moment_around_the_start_stops_nobody() {
     }
 }
 
+#[test]
+fn a_late_word_that_a_match_is_over_does_not_end_the_next_one() {
+    let mut room = Room::open(4);
+    room.start();
+    room.run(1_000);
+    // One member hears nothing of the last one while all end the match and begin another.
+    let deaf = Link { loss_ppm: 1_000_000, ..Link::default() };
+    let fine = Link { latency: ms(5), ..Link::default() };
+    room.net.set_link(3, 1, deaf);
+    room.reopen();
+    room.run(100);
+    room.start();
+    room.run(1_000);
+    room.net.set_link(3, 1, fine);
+    room.run(1_000);
+    // Now another one does not: its word alone condemns nobody, so the first must have taken its own back.
+    room.net.set_link(3, 2, deaf);
+    room.run(1_000);
+    room.net.set_link(3, 2, fine);
+    room.run(1_000);
+    for peer in 0..4 {
+        let news = room.news(peer);
+        assert!(news.iter().any(|news| matches!(news, SessionNews::Start(_))), "{peer} began again");
+        assert!(!news.iter().any(|news| matches!(news, SessionNews::Cut { .. })), "{peer} saw a cut");
+    }
+}
+
 /// Members with a session each, in the lobby.
 struct Room {
     net: Simnet,
@@ -140,6 +167,15 @@ impl Room {
             port.send(Command::SetReady { local_slots: 1 }).expect("it is alive");
         }
         self.peers[0].0.send(Command::Start { countdown_ms: 0 }).expect("it is alive");
+    }
+
+    /// Every session is closed, and another opened.
+    fn reopen(&mut self) {
+        let session: ValidSessionConfig =
+            SessionConfig::default().try_into().expect("the default makes sense");
+        for (port, old) in &mut self.peers {
+            *old = port.open_session(session.settings).expect("the queue is short");
+        }
     }
 
     fn run(&mut self, for_ms: u64) {
