@@ -418,7 +418,7 @@ impl MeshPort {
 
 impl Drop for SessionPort {
     fn drop(&mut self) {
-        // A full queue: then the node sees it by the closed news, or is told by the game's `Leave`.
+        // Lost only when the queue is full; then the next session or the game's `Leave` closes it.
         let _ = self.commands.try_send(Command::CloseSession { session: self.session });
         (self.waker)();
     }

@@ -119,7 +119,10 @@ impl CutCore {
                 .into_iter()
                 .filter(|&peer| {
                     let others = self.members.without(peer).difference(silent).difference(leaving);
-                    let suspects = |o: &PeerIndex| self.suspected_by[o.index()].contains(peer);
+                    // The last word of somebody we do not hear may be old.
+                    let unheard = self.suspected_by[self.us.index()];
+                    let suspects =
+                        |o: &PeerIndex| self.suspected_by[o.index()].contains(peer) && !unheard.contains(*o);
                     others.into_iter().filter(suspects).count() * 2 > others.len()
                 })
                 .collect();
@@ -150,7 +153,7 @@ impl CutCore {
         {
             return;
         }
-        let epoch = Epoch { counter: self.newest.counter.wrapping_add(1), decider: self.us.get() };
+        let epoch = Epoch { counter: self.newest.counter.saturating_add(1), decider: self.us.get() };
         self.open(Cut { epoch, leavers, members: live });
         self.answer(ends);
     }
@@ -183,7 +186,7 @@ impl CutCore {
 
     /// A decider opened a round.
     pub fn handle_cut(&mut self, cut: Cut, ends: Ends<'_>) {
-        if self.cut_off || cut.epoch <= self.newest || !cut.leavers.union(cut.members).is_subset(self.all()) {
+        if self.cut_off || cut.epoch <= self.newest || !self.is_sane(&cut) {
             return;
         }
         if cut.leavers.contains(self.us) {
@@ -262,7 +265,7 @@ impl CutCore {
 
     /// The decider's result.
     pub fn handle_commit(&mut self, commit: &Commit) {
-        if self.cut_off || !commit.cut.leavers.union(commit.cut.members).is_subset(self.all()) {
+        if self.cut_off || !self.is_sane(&commit.cut) {
             return;
         }
         if commit.cut.members.intersection(self.members).is_empty() {
@@ -319,6 +322,12 @@ impl CutCore {
     /// The next output; `None` once drained.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Whether a round speaks only of members of this match, and is opened by one who stays in.
+    fn is_sane(&self, cut: &Cut) -> bool {
+        cut.leavers.union(cut.members).is_subset(self.all())
+            && PeerIndex::new(cut.epoch.decider).is_some_and(|decider| cut.members.contains(decider))
     }
 
     fn all(&self) -> PeerSet {

@@ -99,7 +99,7 @@ impl Liveness {
     pub fn expired(&self, now: Instant) -> PeerSet {
         let Some(expire) = self.limits.expire else { return PeerSet::EMPTY };
         PeerIndex::all()
-            .filter(|p| self.peers[p.index()].is_some_and(|w| w.suspect && w.heard_at + expire <= now))
+            .filter(|p| self.peers[p.index()].is_some_and(|w| w.heard_at + expire <= now))
             .collect()
     }
 
@@ -128,8 +128,7 @@ impl Liveness {
             .flatten()
             .flat_map(|watch| {
                 let suspect = self.limits.suspect.filter(|_| !watch.suspect);
-                let expire = self.limits.expire.filter(|_| watch.suspect);
-                [suspect, expire, self.limits.forget]
+                [suspect, self.limits.expire, self.limits.forget]
                     .into_iter()
                     .flatten()
                     .map(|limit| watch.heard_at + limit)

@@ -7,18 +7,21 @@ use super::link::Link;
 use crate::base::limits::MAX_PEERS;
 use crate::base::{Instant, PeerIndex, PeerSet};
 
+const NEVER: u64 = u64::MAX;
+
 /// One link per member.
 #[derive(Debug)]
 pub(super) struct Links {
     by_peer: [Option<Box<Link>>; MAX_PEERS],
-    due: [Option<Instant>; MAX_PEERS],
+    /// In µs; `NEVER` for none, so that the earliest is one minimum over an array.
+    due: [u64; MAX_PEERS],
     /// Links that may want a packet at another time than `due` says.
     touched: PeerSet,
 }
 
 impl Links {
     pub(super) fn new() -> Self {
-        Self { by_peer: [const { None }; MAX_PEERS], due: [None; MAX_PEERS], touched: PeerSet::EMPTY }
+        Self { by_peer: [const { None }; MAX_PEERS], due: [NEVER; MAX_PEERS], touched: PeerSet::EMPTY }
     }
 
     pub(super) fn get(&self, peer: PeerIndex) -> Option<&Link> {
@@ -56,18 +59,19 @@ impl Links {
     /// The links that want a packet now.
     pub(super) fn due(&mut self, now: Instant) -> PeerSet {
         self.refresh();
-        PeerIndex::all().filter(|peer| self.due[peer.index()].is_some_and(|at| at <= now)).collect()
+        PeerIndex::all().filter(|peer| self.due[peer.index()] <= now.0).collect()
     }
 
     /// When the first of them does.
     pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
         self.refresh();
-        self.due.iter().flatten().min().copied()
+        let earliest = self.due.iter().fold(NEVER, |earliest, &at| earliest.min(at));
+        (earliest != NEVER).then_some(Instant(earliest))
     }
 
     fn refresh(&mut self) {
         for peer in std::mem::take(&mut self.touched) {
-            self.due[peer.index()] = self.get(peer).and_then(Link::due_at);
+            self.due[peer.index()] = self.get(peer).and_then(Link::due_at).map_or(NEVER, |at| at.0);
         }
     }
 }

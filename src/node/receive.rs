@@ -12,6 +12,10 @@ use crate::wire::inputs::{
     FLAG_ASLEEP, FLAG_LENGTHS, FLAG_PARITY, FillHead, InputsHead, block_count, parse_block,
 };
 use crate::wire::section::{self, Section};
+use std::time::Duration;
+
+/// A need is answered at most this often.
+const ANSWER_EVERY: Duration = Duration::from_millis(4);
 
 /// What one packet said beside inputs and agreement.
 #[derive(Debug, Default)]
@@ -26,6 +30,7 @@ impl Node {
     pub(super) fn receive(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
         let Some(link) = self.links.get_mut(peer) else { return false };
         let mut said = Said::default();
+        let unheard = self.liveness.suspects();
         let play = &mut self.play;
         let (acked, asleep_since) = (&mut link.acked, &mut link.asleep_since);
         let mut needs = None;
@@ -45,7 +50,7 @@ impl Node {
                     }
                     take_inputs(play, peer, flags, body, acked)
                 }
-                Section::Node { kind: section::FILL, flags, body } => take_fill(play, flags, body),
+                Section::Node { kind: section::FILL, flags, body } => take_fill(play, unheard, flags, body),
                 Section::Node { kind: section::SUSPECT, body, .. } => {
                     parse_suspects(body).map(|suspects| said.suspects = suspects)
                 }
@@ -75,7 +80,8 @@ impl Node {
         }
         if let Some(needs) = needs {
             link.note_needs(needs, now);
-            link.want(now);
+            // Two who need something of each other must not answer at the speed of the path.
+            link.want(now.max(link.channel.last_sent() + ANSWER_EVERY));
         }
         self.liveness.handle_packet(peer, now);
         if let Some(play) = self.play.as_mut() {
@@ -149,11 +155,16 @@ fn take_inputs(
     })
 }
 
-fn take_fill(play: &mut Play, flags: u8, body: &[u8]) -> Result<(), ParseError> {
+/// Inputs of a third member are believed only while its own packets do not come, or a cut left a gap.
+fn take_fill(play: &mut Play, unheard: PeerSet, flags: u8, body: &[u8]) -> Result<(), ParseError> {
     let (head, block) = FillHead::parse(body)?;
     let slot = Slot::new(head.slot).ok_or(ParseError::Malformed)?;
     if play.local.contains(slot) || head.first < Frame::ZERO || head.first > Frame(i32::MAX / 2) {
         return Err(ParseError::Malformed);
+    }
+    let is_unheard = play.log.owner(slot).is_some_and(|owner| unheard.contains(owner));
+    if !is_unheard && play.log.missing(slot).is_none() {
+        return Ok(());
     }
     let lengths = flags & FLAG_LENGTHS != 0;
     let log = &mut play.log;

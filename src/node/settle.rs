@@ -183,9 +183,6 @@ impl Node {
     fn settle_messages(&mut self, peer: PeerIndex, now: Instant) {
         loop {
             let Some(link) = self.links.get_mut(peer) else { return };
-            if link.held.len() >= MAX_HELD {
-                break;
-            }
             let Some(received) = link.channel.poll_message() else { break };
             if received.stream == 0 {
                 let control = self.codec.decode(&received.data);
@@ -194,6 +191,9 @@ impl Node {
                     Ok(control) => self.handle_control(peer, control, now),
                     Err(_) => self.dropped_malformed += 1,
                 }
+            } else if received.delivery != Delivery::Reliable && link.held.len() >= MAX_HELD {
+                self.dropped_unpolled += 1;
+                link.channel.recycle(received.data);
             } else {
                 link.held.push_back(received);
             }
@@ -287,14 +287,13 @@ impl Node {
     }
 
     fn advance_lobby(&mut self, now: Instant) {
-        if self.lobby.is_started() && self.play.is_some() {
-            return;
+        if !self.lobby.is_started() || self.play.is_none() {
+            let mut random = [0; 8];
+            if self.lobby.wants_random() {
+                self.entropy.fill(&mut random);
+            }
+            self.lobby.advance(self.clock.model().mesh_time(now), u64::from_le_bytes(random));
         }
-        let mut random = [0; 8];
-        if self.lobby.wants_random() {
-            self.entropy.fill(&mut random);
-        }
-        self.lobby.advance(self.clock.model().mesh_time(now), u64::from_le_bytes(random));
         while let Some(output) = self.lobby.poll_output() {
             match output {
                 lobby::Output::Send(peer, control) => self.send_control(peer, &control, now),
@@ -426,7 +425,9 @@ impl Node {
                 }
                 cut::Output::Commit(commit) => {
                     for (slot, end, _) in commit.ends.iter() {
-                        play.log.commit(slot, end);
+                        if play.log.owner(slot).is_some_and(|owner| commit.cut.leavers.contains(owner)) {
+                            play.log.commit(slot, end);
+                        }
                     }
                     lost = lost.union(commit.cut.leavers);
                     play.to_hand_over = SlotSet::from_bits(u16::MAX);
