@@ -186,7 +186,7 @@ impl CutCore {
 
     /// A decider opened a round.
     pub fn handle_cut(&mut self, cut: Cut, ends: Ends<'_>) {
-        if self.cut_off || cut.epoch <= self.newest || !self.is_sane(&cut) {
+        if self.cut_off || cut.epoch <= self.newest || !self.is_sane(cut) {
             return;
         }
         if cut.leavers.contains(self.us) {
@@ -265,7 +265,7 @@ impl CutCore {
 
     /// The decider's result.
     pub fn handle_commit(&mut self, commit: &Commit) {
-        if self.cut_off || !self.is_sane(&commit.cut) {
+        if self.cut_off || !self.is_sane(commit.cut) {
             return;
         }
         if commit.cut.members.intersection(self.members).is_empty() {
@@ -325,7 +325,7 @@ impl CutCore {
     }
 
     /// Whether a round speaks only of members of this match, and is opened by one who stays in.
-    fn is_sane(&self, cut: &Cut) -> bool {
+    fn is_sane(&self, cut: Cut) -> bool {
         cut.leavers.union(cut.members).is_subset(self.all())
             && PeerIndex::new(cut.epoch.decider).is_some_and(|decider| cut.members.contains(decider))
     }

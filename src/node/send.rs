@@ -183,7 +183,6 @@ fn held(log: &InputLog, slot: Slot, from: Frame, count: i32) -> Option<impl Iter
 
 /// Appends the INPUTS section; returns the end of our stream that it carries. The range is its first frame, its end, and
 /// whether the oldest frames count most where they do not all fit.
-#[expect(clippy::too_many_arguments, reason = "one call site; a struct of borrows would only rename them")]
 fn write_inputs(
     play: &Play,
     peer: PeerIndex,

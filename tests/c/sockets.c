@@ -13,7 +13,7 @@ static void on_log(void *user, uint32_t level, const char *target, const char *m
 int main(void) {
     static peer peers[2];
     retick_mesh_config config;
-    retick_link link = bad_link(20000, 5000, 50000);
+    retick_link link = bad_link(40000, 5000, 50000); /* later than the input delay, so that predictions are wrong */
     retick_peer_stats stats;
     retick_step *steps;
     uint8_t room[32];
