@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// What the owner must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// A round is open: accept nothing more from these peers' slots.
+    /// A round is open: accept nothing more from these peers' slots, and again from all other members'.
     Freeze(PeerSet),
     /// Agreed: these slots end there.
     Commit(Commit),

@@ -173,6 +173,15 @@ impl InputLog {
         }
     }
 
+    /// A newer round or commit keeps the slot's owner: what an overtaken round froze goes on.
+    pub fn thaw(&mut self, slot: Slot) {
+        if let Some(log) = self.slots[slot.index()].as_mut()
+            && log.state == State::Frozen
+        {
+            log.state = State::Live;
+        }
+    }
+
     /// The commit: frames before `end` count, and may be filled in.
     ///
     /// A later round may name an earlier end only while nothing past it was handed over as final.
@@ -302,6 +311,19 @@ mod tests {
         log.freeze(slot);
         log.commit(slot, Frame(5));
         assert_eq!((log.end(slot), log.missing(slot)), (Frame(8), None));
+    }
+
+    #[test]
+    fn a_slot_that_an_overtaken_round_froze_goes_on() {
+        let (mut log, slot) = log();
+        log.freeze(slot);
+        assert_eq!(log.push(slot, Frame(0), &[1]), Pushed::Ignored);
+        log.thaw(slot);
+        assert_eq!(log.push(slot, Frame(0), &[1]), Pushed::Stored);
+        log.freeze(slot);
+        log.commit(slot, Frame(1));
+        log.thaw(slot);
+        assert_eq!(log.push(slot, Frame(1), &[1]), Pushed::Ignored, "what was cut stays cut");
     }
 
     #[test]

@@ -417,6 +417,11 @@ impl Node {
             match output {
                 cut::Output::Freeze(leavers) => {
                     opened = opened.union(leavers);
+                    for kept in play.cut.members().difference(leavers) {
+                        for slot in play.log.slots_of(kept) {
+                            play.log.thaw(slot);
+                        }
+                    }
                     for leaver in leavers {
                         for slot in play.log.slots_of(leaver) {
                             play.log.freeze(slot);

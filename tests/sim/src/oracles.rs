@@ -82,6 +82,7 @@ pub struct Oracles {
     heard: Vec<Vec<(Instant, Option<Instant>)>>,
     /// Cuts of the living without a reason of its own: (who was told, who was cut, what is wrong).
     unreasoned: Vec<(usize, usize, String)>,
+    excused_until: Option<Instant>,
     /// Peers with a planted bug, whose digests must not be believed.
     planted: Vec<usize>,
 }
@@ -97,6 +98,7 @@ impl Oracles {
             violations: Vec::new(),
             heard: vec![vec![(Instant::ZERO, None); peers]; peers],
             unreasoned: Vec::new(),
+            excused_until: None,
             planted: Vec::new(),
         }
     }
@@ -333,9 +335,19 @@ impl Oracles {
         now.since(last) >= suspect || silent.is_some_and(|at| now.since(at) < Duration::from_secs(2))
     }
 
+    /// Several sides condemn each other, and meet again in the middle of it: who had a reason cannot be told from outside.
+    pub fn excuse_cuts(&mut self, until: Option<Instant>) {
+        self.excused_until = until;
+    }
+
+    /// Whether they are.
+    pub fn are_cuts_excused(&self) -> bool {
+        self.excused_until.is_some()
+    }
+
     /// A member that lives was cut: more than half of the others must have had a reason.
     pub fn judge_cut(&mut self, peer: usize, leaver: usize, now: Instant) {
-        if !self.is_alive(leaver) || peer == leaver {
+        if !self.is_alive(leaver) || peer == leaver || self.excused_until.is_some_and(|until| now < until) {
             return;
         }
         // Clocks run up to 0.5 % apart.

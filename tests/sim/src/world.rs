@@ -200,6 +200,9 @@ impl World {
             self.faults = true;
             self.last_fault = now;
         }
+        if matches!(fault, Fault::Split(_)) {
+            self.oracles.excuse_cuts(Some(Instant(u64::MAX)));
+        }
         match fault {
             Fault::Crash(peer) => {
                 self.net.detach(peer as u32);
@@ -267,6 +270,9 @@ impl World {
 
     fn heal(&mut self) {
         let link = self.setup.link;
+        if self.oracles.are_cuts_excused() {
+            self.oracles.excuse_cuts(Some(self.now() + CALM_AFTER));
+        }
         self.set_links(|_, _| Some(link));
         let now = self.now();
         for index in 0..self.peers.len() {
