@@ -205,6 +205,11 @@ impl MeshClock {
         }
     }
 
+    /// Another coordinator answers and nobody plays yet: the clock may be set anew, which is better than to slew for seconds.
+    pub fn start_over(&mut self) {
+        *self = Self { model: self.model, ..Self::new() };
+    }
+
     /// Whether the first median was taken.
     pub fn is_synced(&self) -> bool {
         self.synced

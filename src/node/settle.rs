@@ -510,7 +510,12 @@ impl Node {
             self.lobby.set_clock_synced(true);
             self.tell_clock();
         } else {
-            self.clock.follow_another();
+            if self.play.is_some() {
+                self.clock.follow_another();
+            } else {
+                self.clock.start_over();
+                self.lobby.set_clock_synced(false);
+            }
             let every = self.clock.ping_every();
             if let Some(link) = coordinator.and_then(|c| self.links.get_mut(c)) {
                 link.channel.set_ping_every(every);

@@ -15,7 +15,7 @@ const KEPT_FIGURES: &[u64] = &[];
 #[test]
 fn death_costs_survivors_a_quarter_of_a_second() {
     let mut lost = Vec::new();
-    seeds::play("death", "death_costs_survivors_a_quarter_of_a_second", KEPT_FIGURES, 100, |seed| {
+    seeds::play("death", "death_costs_survivors_a_quarter_of_a_second", KEPT_FIGURES, 300, |seed| {
         lost.extend(frames_lost_by_a_death(seed, 0, 60, 2));
     });
     expect_lost("60 ms, 2 % loss", &mut lost, 15, 24);
@@ -25,7 +25,7 @@ fn death_costs_survivors_a_quarter_of_a_second() {
 #[test]
 fn death_on_bad_paths_costs_little_more() {
     let mut lost = Vec::new();
-    seeds::play("death", "death_on_bad_paths_costs_little_more", KEPT_FIGURES, 100, |seed| {
+    seeds::play("death", "death_on_bad_paths_costs_little_more", KEPT_FIGURES, 300, |seed| {
         lost.extend(frames_lost_by_a_death(seed, 40, 60, 20));
     });
     expect_lost("60 ms, 20 % loss, 40 ms jitter", &mut lost, 18, 40);

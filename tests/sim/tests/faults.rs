@@ -6,13 +6,13 @@ use std::time::Duration;
 
 /// Seeds that failed once.
 const KEPT_SWARM: &[u64] = &[0x76e8_8c43_a261_9b1a, 0x0c82_d4aa_eb6c_8da0, 0x6ea4_2371_4a0e_f3ba];
-const KEPT_CRASH: &[u64] = &[0xa527_b85b_bc20_5422, 0xe6eb_54ee_d92c_09f6];
+const KEPT_CRASH: &[u64] = &[0xa527_b85b_bc20_5422, 0xe6eb_54ee_d92c_09f6, 0xd177_8484_b045_139e];
 const KEPT_LINKS: &[u64] = &[0x44f5_f51b_0821_070f, 0xa2f9_6999_bdcc_f113, 0x8a9e_669d_e647_be7c];
 
 /// Whatever the swarm draws: no divergence, no loss of a message, no wrong cut, and those who remain go on together.
 #[test]
 fn any_faults() {
-    seeds::play("faults", "any_faults", KEPT_SWARM, 600, |seed| {
+    seeds::play("faults", "any_faults", KEPT_SWARM, 2000, |seed| {
         let mut swarm = Swarm::new(seed);
         let mut setup = swarm.setup(2, 8);
         let script = swarm.script(&mut setup, Duration::from_secs(12));
@@ -32,7 +32,7 @@ fn any_faults() {
 /// others go on, and agree.
 #[test]
 fn any_one_crash() {
-    seeds::play("faults", "any_one_crash", KEPT_CRASH, 100, |seed| {
+    seeds::play("faults", "any_one_crash", KEPT_CRASH, 750, |seed| {
         let mut swarm = Swarm::new(seed);
         let setup = swarm.setup(3, 10);
         let victim = swarm.peer(&setup);
@@ -57,7 +57,7 @@ fn any_one_crash() {
 /// Links that are bad in every way, and nobody dies: nobody is cut who was not silent, and all frames agree.
 #[test]
 fn any_links() {
-    seeds::play("faults", "any_links", KEPT_LINKS, 200, |seed| {
+    seeds::play("faults", "any_links", KEPT_LINKS, 500, |seed| {
         let mut swarm = Swarm::new(seed);
         let setup = swarm.setup(2, 6);
         let mut world = World::new(seed, setup);

@@ -48,7 +48,7 @@ fn b10_rollback_pending_at_the_prediction_limit() {
 #[test]
 fn b11_three_and_four_peers_at_25_percent_loss() {
     let mut least = f64::INFINITY;
-    seeds::play("scenarios", "b11_three_and_four_peers_at_25_percent_loss", KEPT_B11, 34, |seed| {
+    seeds::play("scenarios", "b11_three_and_four_peers_at_25_percent_loss", KEPT_B11, 100, |seed| {
         let peers = 3 + (seed & 1) as usize;
         let mut world = World::new(seed, Setup::new(peers).path(100, 0, 25).trace(Trace::Every));
         world.start();
