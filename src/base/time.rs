@@ -74,6 +74,16 @@ impl ClockModel {
 
     /// Mesh time at a local instant (also before the anchor).
     pub fn mesh_time(&self, local: Instant) -> Instant {
+        // The usual case without wide arithmetic: 64 bits hold the product for a day and a half from the anchor.
+        let passed = local.0.wrapping_sub(self.local_at.0) as i64;
+        if passed.unsigned_abs() < 1 << 37
+            && self.rate_ppb.unsigned_abs() <= 1 << 25
+            && self.mesh_at.0 < 1 << 62
+            && local.0 < 1 << 62
+        {
+            let drift = passed * i64::from(self.rate_ppb) / 1_000_000_000;
+            return Instant((self.mesh_at.0 as i64 + passed + drift).max(0) as u64);
+        }
         let passed = i128::from(local.0) - i128::from(self.local_at.0);
         let mesh = i128::from(self.mesh_at.0) + passed + passed * i128::from(self.rate_ppb) / 1_000_000_000;
         Instant(mesh.clamp(0, i128::from(u64::MAX)) as u64)

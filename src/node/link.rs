@@ -153,14 +153,15 @@ impl Link {
     /// The first frame of our stream that the next packet repeats: the newest four, what the last packets newly carried, or,
     /// when the acknowledgement is later than a round trip and two frames, everything unacknowledged. A peer that we do not
     /// hear may well hear us: its acknowledgements are not waited for, and it gets the newest half second.
-    pub(super) fn first_to_send(&self, end: Frame, period: Duration, is_heard: bool) -> Frame {
+    pub(super) fn first_to_send(&self, end: Frame, period_us: u64, is_heard: bool) -> Frame {
         if !is_heard {
             return self.acked.max(end - UNHEARD_FRAMES);
         }
         // A peer that hears us only through others acknowledges nothing; what the log no longer holds is theirs to fill.
         let acked = self.acked.max(end - LOG_FRAMES);
         let unacked = end - acked;
-        let rtt_frames = self.channel.rtt().as_micros().div_ceil(period.as_micros().max(1)) as i32;
+        let rtt_us = self.channel.rtt().as_micros() as u64;
+        let rtt_frames = rtt_us.div_ceil(period_us) as i32;
         // Our stream stands still (a full window): what was lost would never grow late by frames.
         let stands_still = self.recent_ends[0] == end;
         if unacked > rtt_frames + 3 || stands_still {

@@ -22,6 +22,8 @@ const ASK_FOR_US: u64 = 100_000;
 pub(super) struct Play {
     pub(super) us: PeerIndex,
     pub(super) settings: SessionSettings,
+    /// Length of a frame, at least 1.
+    pub(super) period_us: u64,
     pub(super) log: InputLog,
     pub(super) cut: CutCore,
     pub(super) local: SlotSet,
@@ -60,6 +62,7 @@ impl Play {
         Self {
             us,
             settings,
+            period_us: (settings.frame_ns() / 1000).max(1),
             log,
             cut: CutCore::new(us, members),
             local,
@@ -80,10 +83,6 @@ impl Play {
     /// End of our own stream.
     pub(super) fn our_end(&self) -> Frame {
         self.log.common_end(self.local)
-    }
-
-    pub(super) fn period(&self) -> Duration {
-        Duration::from_nanos(self.settings.frame_ns())
     }
 
     /// Whether our game thread does not call in.

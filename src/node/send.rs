@@ -111,7 +111,7 @@ impl Node {
                 }
                 let end = play.our_end();
                 let is_heard = !suspects.contains(peer);
-                let first = link.first_to_send(end, play.period(), is_heard);
+                let first = link.first_to_send(end, play.period_us, is_heard);
                 let room = self.config.max_datagram.saturating_sub(RESERVED + self.sections.len());
                 let range = (first, end, is_heard);
                 sent_end = write_inputs(play, peer, range, room, now, &mut self.block, &mut self.inputs);
