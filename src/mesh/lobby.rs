@@ -468,7 +468,9 @@ impl Lobby {
     pub fn advance(&mut self, mesh_now: Instant, random: u64) {
         let Some(us) = self.us else { return };
         let members = self.members();
+        // Who asks must be the coordinator for us too: the clock follows the one that we believe in.
         if let Some(asked) = self.asked
+            && self.coordinator() == Some(asked.by)
             && self.clock_synced
             && self.settings != 0
             && members.without(us).is_subset(self.connected)

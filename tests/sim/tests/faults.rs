@@ -6,7 +6,8 @@ use std::time::Duration;
 
 /// Seeds that failed once.
 const KEPT_SWARM: &[u64] = &[0x76e8_8c43_a261_9b1a, 0x0c82_d4aa_eb6c_8da0, 0x6ea4_2371_4a0e_f3ba];
-const KEPT_CRASH: &[u64] = &[0xa527_b85b_bc20_5422, 0xe6eb_54ee_d92c_09f6, 0xd177_8484_b045_139e];
+const KEPT_CRASH: &[u64] =
+    &[0xa527_b85b_bc20_5422, 0xe6eb_54ee_d92c_09f6, 0xd177_8484_b045_139e, 0xc590_135d_1549_815f];
 const KEPT_LINKS: &[u64] = &[0x44f5_f51b_0821_070f, 0xa2f9_6999_bdcc_f113, 0x8a9e_669d_e647_be7c];
 
 /// Whatever the swarm draws: no divergence, no loss of a message, no wrong cut, and those who remain go on together.
