@@ -10,6 +10,7 @@ mod play;
 mod receive;
 mod send;
 mod settle;
+mod tell;
 mod transmit;
 
 use crate::base::limits::MAX_PEERS;

@@ -4,16 +4,12 @@
 //! Fed by: the node after each event. Yields: news, control messages, links. Never: reads a datagram.
 
 use super::link::{Farewell, Link, Pace};
-use super::{Joining, Node, OpenSession, Play};
-use crate::base::limits::SESSION_NEWS_QUEUE;
+use super::{Joining, Node, Play};
 use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet, SlotSet};
-use crate::bridge::{
-    Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, Refused, SessionNews, StartInfo,
-};
+use crate::bridge::{Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, SessionNews, StartInfo};
 use crate::channel::handshake::{self, Room};
-use crate::channel::{Channel, Received, SessionKeys};
+use crate::channel::{Channel, SessionKeys};
 use crate::mesh::clock::Sample;
-use crate::mesh::input_log::Record;
 use crate::mesh::lobby::NoPlace;
 use crate::mesh::{cut, liveness, lobby};
 use crate::wire::control::Control;
@@ -24,7 +20,7 @@ const CERTIFICATE_LIFE_S: u64 = 24 * 3600;
 /// The room's owner renews its own certificate this often.
 const CERTIFY_EVERY: Duration = Duration::from_hours(6);
 /// Messages of one peer that wait because the game does not poll; a further unreliable one is dropped.
-const MAX_HELD: usize = 512;
+pub(super) const MAX_HELD: usize = 512;
 
 impl Node {
     /// After this no child holds an undelivered output.
@@ -208,30 +204,6 @@ impl Node {
             let acked = link.credit.saturating_sub(waiting);
             link.credit -= acked;
             self.port.credit().release(acked);
-        }
-    }
-
-    /// Hands application messages to the game while it polls.
-    fn settle_held(&mut self, peer: PeerIndex) {
-        let Some(link) = self.links.get_mut(peer) else { return };
-        while let Some(Received { stream, delivery, data }) = link.held.pop_front() {
-            if self.port.is_nearly_full() {
-                if delivery == Delivery::Reliable || link.held.len() < MAX_HELD / 2 {
-                    link.held.push_front(Received { stream, delivery, data });
-                } else {
-                    self.dropped_unpolled += 1;
-                    link.channel.recycle(data);
-                }
-                return;
-            }
-            // The game gives vectors back; they stand in for the one that leaves.
-            if let Some(spare) = self.port.recycled() {
-                link.channel.recycle(spare);
-            }
-            let news = MeshNews::Message { peer, stream: stream - 1, delivery, data };
-            if self.port.tell(news).is_err() {
-                return;
-            }
         }
     }
 
@@ -520,107 +492,6 @@ impl Node {
             if let Some(link) = coordinator.and_then(|c| self.links.get_mut(c)) {
                 link.channel.set_ping_every(every);
             }
-        }
-    }
-
-    /// Hands records of the log to the session while its queue has room.
-    fn hand_over(&mut self) {
-        let Some(play) = self.play.as_mut() else { return };
-        let Some(session) = &play.session else { return };
-        if play.cut_off_untold && session.try_send(SessionNews::CutOff).is_ok() {
-            play.cut_off_untold = false;
-        }
-        for slot in play.to_hand_over {
-            while let Some(record) = play.log.next_record(slot) {
-                let news = match record {
-                    Record::Inputs { first, count, input } => {
-                        SessionNews::Inputs { slot, first, count, input }
-                    }
-                    Record::Cut { end } => SessionNews::Cut { slot, end },
-                };
-                // The queue is full: the log keeps the rest until the session has drained it.
-                if session.try_send(news).is_err() {
-                    return;
-                }
-                play.log.take_record(slot, &record);
-            }
-            play.to_hand_over.remove(slot);
-        }
-    }
-
-    /// What a session can do without: it never crowds out what it cannot, however long the game does not call.
-    fn tell_session(&mut self, news: SessionNews) {
-        if self.session.as_ref().is_some_and(|open| open.port.len() < SESSION_NEWS_QUEUE / 2) {
-            self.tell_session_surely(news);
-        }
-    }
-
-    fn tell_session_surely(&mut self, news: SessionNews) {
-        let Some(OpenSession { port, .. }) = &self.session else { return };
-        if let Err(error) = port.try_send(news).map_err(Refused::from) {
-            log::debug!("a session that does not drain its news missed one: {error:?}");
-        }
-    }
-
-    fn tell_clock(&mut self) {
-        let model = self.clock.model();
-        self.tell_session(SessionNews::Clock(model));
-        if !self.port.is_nearly_full() {
-            self.tell(MeshNews::Clock(model));
-        }
-    }
-
-    fn note_stall(&mut self, peer: PeerIndex) {
-        let Some(link) = self.links.get_mut(peer) else { return };
-        let asleep = link.asleep_since.is_some();
-        if asleep != link.asleep_told {
-            link.asleep_told = asleep;
-            self.tell(if asleep { MeshNews::GameStalled { peer } } else { MeshNews::GameResumed { peer } });
-        }
-    }
-
-    /// Once per [`super::STATS_EVERY`]: what each link looks like.
-    pub(super) fn tell_stats(&mut self, now: Instant) {
-        if self.certify_at.is_some_and(|at| at <= now)
-            && let Some(us) = self.lobby.us()
-        {
-            self.certify_ourselves(us, now);
-        }
-        if self.clock.coast(now) {
-            self.tell_clock();
-        }
-        for peer in PeerIndex::all() {
-            self.settle_held(peer);
-            let Some(link) = self.links.get_mut(peer) else { continue };
-            let stats = link.channel.stats(now);
-            link.adapt_heartbeat(stats.loss_sent_ppm);
-            let (sent, received) = self.totals[peer.index()];
-            self.totals[peer.index()] = (stats.bytes_sent, stats.bytes_received);
-            let per_second = |total: u64, before: u64| total.saturating_sub(before).saturating_mul(10) as u32;
-            let news = SessionNews::Link {
-                peer,
-                rtt_us: stats.rtt_us,
-                jitter_us: stats.jitter_us,
-                loss_ppm: stats.loss_sent_ppm.max(stats.loss_received_ppm),
-                bytes_sent_per_s: per_second(stats.bytes_sent, sent),
-                bytes_received_per_s: per_second(stats.bytes_received, received),
-            };
-            if let Some(stall) = self.config.stall_cut
-                && let Some(play) = self.play.as_mut()
-                && link.asleep_since.is_some_and(|since| since + stall <= now)
-            {
-                play.forced.insert(peer);
-            }
-            self.tell_session(news);
-            if !self.port.is_nearly_full() {
-                self.tell(MeshNews::Link { peer, stats });
-            }
-        }
-        if !self.port.is_nearly_full() {
-            self.tell(MeshNews::Counters {
-                dropped_unknown: self.dropped_unknown,
-                dropped_unpolled: self.dropped_unpolled,
-            });
         }
     }
 }
