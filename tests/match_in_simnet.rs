@@ -56,7 +56,10 @@ impl Peer {
             let local: Vec<Slot> = self.session.local_slots().into_iter().collect();
             for slot in local {
                 let value = self.session.current().0 as u8 ^ index;
-                self.session.add_local_input(slot, &[value, index, 3, 4]).expect("local");
+                let mut input =
+                    vec![value ^ slot.get(); usize::from(self.session.config().settings.input_max)];
+                input[0] = index;
+                self.session.add_local_input(slot, &input).expect("local");
             }
             let verdict = self.session.begin_frame(now).expect("no list is open");
             for i in 0..self.session.step_count() {
@@ -148,8 +151,12 @@ impl Room {
     }
 
     fn start(&mut self) {
+        self.start_with(1);
+    }
+
+    fn start_with(&mut self, local_slots: u8) {
         for peer in &self.peers {
-            peer.port.send(Command::SetReady { local_slots: 1 }).expect("queue");
+            peer.port.send(Command::SetReady { local_slots }).expect("queue");
         }
         self.peers[0].port.send(Command::Start { countdown_ms: 300 }).expect("queue");
     }
@@ -262,5 +269,26 @@ fn lockstep_goes_on_when_an_input_is_lost_while_everybody_waits() {
         room.start();
         room.run(1500);
         room.expect_agreement(Frame(900));
+    }
+}
+
+/// The largest inputs, several slots a peer, one peer that dies and one pair that does not hear each other meanwhile.
+#[test]
+fn the_largest_inputs_of_many_slots_survive_a_cut_and_a_broken_link() {
+    let config = SessionConfig { input_max: 64, prediction_window: 48, ..SessionConfig::default() };
+    let mut room = Room::open_with(4, a_bad_link(), &config, 11);
+    room.start_with(4);
+    room.run(200);
+    let down = Link { down: true, ..Link::default() };
+    room.net.set_link(0, 1, down);
+    room.net.set_link(1, 0, down);
+    room.run(60);
+    room.net.detach(3);
+    let dead = room.peers.pop().expect("four");
+    room.run(400);
+    room.expect_agreement(dead.session.current() + 100);
+    for peer in &room.peers {
+        let lost = peer.news.iter().filter(|news| news.contains("SlotLeft")).count();
+        assert_eq!(lost, 4, "{:?}", peer.news);
     }
 }

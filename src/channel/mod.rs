@@ -95,6 +95,12 @@ pub struct LinkStats {
     pub dropped_malformed: u64,
 }
 
+/// Most bytes of one message in packets of at most `max_datagram` bytes.
+pub const fn max_message(max_datagram: usize) -> usize {
+    let room = max_datagram.saturating_sub(MAX_HEADER + TAG_SIZE + MAX_TIMING + MAX_MESSAGE_OVERHEAD);
+    if room < MAX_MESSAGE { room } else { MAX_MESSAGE }
+}
+
 /// The sealed pipe to one peer.
 #[derive(Debug)]
 pub struct Channel {
@@ -256,9 +262,7 @@ impl Channel {
 
     /// Most bytes of one message on this channel.
     pub fn max_message(&self) -> usize {
-        let room =
-            self.max_datagram.saturating_sub(MAX_HEADER + TAG_SIZE + MAX_TIMING + MAX_MESSAGE_OVERHEAD);
-        room.min(MAX_MESSAGE)
+        max_message(self.max_datagram)
     }
 
     /// Queues one message. It comes back when the window (reliable) or queue (unreliable) is full, when it is longer than

@@ -13,9 +13,11 @@ use super::simnet_handle::Attached;
 use crate::base::limits::MAX_PEERS;
 use crate::base::{Addr, PeerIndex, PeerSet};
 use crate::bridge::{ClockModel, Command, Delivery, LinkStats, MeshNews, MeshPort, Refused, SessionPort};
+use crate::channel::max_message;
 use crate::config::{RoomKey, SessionSettings, ValidMeshConfig};
 use crate::io::{self, CustomMesh, LocalAddrs, ManualMesh, ThreadedMesh};
 use crate::netem::Link;
+use crate::node::frame_fits;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -54,12 +56,15 @@ pub(super) struct MeshHandle {
     events: EventStore,
     /// Whether a session is alive on this mesh.
     session: Weak<()>,
+    max_datagram: usize,
+    /// Of the newest session on this mesh; 0 = none yet.
+    input_max: usize,
     /// The address of the datagram that the game looks at.
     outgoing_to: Option<Addr>,
 }
 
 impl MeshHandle {
-    fn new(driver: Driver, clock: Clock, local_address: String) -> Self {
+    fn new(driver: Driver, clock: Clock, local_address: String, max_datagram: usize) -> Self {
         Self {
             driver,
             clock,
@@ -73,16 +78,20 @@ impl MeshHandle {
             links: [LinkStats::default(); MAX_PEERS],
             events: EventStore::new(),
             session: Weak::new(),
+            max_datagram,
+            input_max: 0,
             outgoing_to: None,
         }
     }
 
     pub(super) fn on_simnet(attached: Attached) -> Self {
-        Self::new(Driver::Simnet(attached.port), attached.clock, attached.address.to_string())
+        let address = attached.address.to_string();
+        Self::new(Driver::Simnet(attached.port), attached.clock, address, attached.max_datagram)
     }
 
     pub(super) fn open(io: IoMode, config: ValidMeshConfig) -> Outcome<Self> {
         let failed = |error: io::OpenError| Failure::system(error.message.trim_end_matches('.').to_owned());
+        let max_datagram = config.max_datagram;
         let (driver, address) = match io {
             IoMode::Thread(bind) => {
                 let mesh = io::open_threaded(config, bind).map_err(failed)?;
@@ -100,7 +109,7 @@ impl MeshHandle {
             }
             IoMode::Simnet(_) => return Err(Failure::unsupported("a simulated network attaches by itself")),
         };
-        Ok(Self::new(driver, Clock::Os, address))
+        Ok(Self::new(driver, Clock::Os, address, max_datagram))
     }
 
     fn port(&self) -> &MeshPort {
@@ -195,6 +204,13 @@ impl MeshHandle {
 
     pub(super) fn set_ready(&mut self, local_slots: u8) -> Outcome<retick_result> {
         self.expect_inside()?;
+        if !frame_fits(usize::from(local_slots), self.input_max, self.max_datagram) {
+            return Err(Failure::argument(format!(
+                "local_slots is {local_slots}; inputs of {} bytes of so many slots do not fit a packet of {} bytes (use fewer \
+                 slots here, a smaller input_max, or a larger max_datagram)",
+                self.input_max, self.max_datagram
+            )));
+        }
         self.send_command(Command::SetReady { local_slots })
     }
 
@@ -310,6 +326,14 @@ impl MeshHandle {
         if to == Some(self.us) {
             return Err(Failure::argument(format!("peer is {}, which is ourselves", self.us)));
         }
+        let most = max_message(self.max_datagram);
+        if bytes.len() > most {
+            return Err(Failure::large(format!(
+                "size is {}; with max_datagram {} a message has at most {most} bytes",
+                bytes.len(),
+                self.max_datagram
+            )));
+        }
         let data = self.port().buffer(bytes);
         self.send_command(Command::Send { to, stream, delivery, data })
     }
@@ -399,6 +423,7 @@ impl MeshHandle {
             return Err(Failure::state("this mesh has a session already; destroy it first"));
         }
         let port = self.port().open_session(settings).map_err(refused)?;
+        self.input_max = usize::from(settings.input_max);
         let marker = Arc::new(());
         self.session = Arc::downgrade(&marker);
         Ok((port, self.clock.clone(), marker))

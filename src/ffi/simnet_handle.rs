@@ -29,6 +29,7 @@ pub(super) struct Attached {
     pub(super) port: MeshPort,
     pub(super) address: Addr,
     pub(super) clock: Clock,
+    pub(super) max_datagram: usize,
 }
 
 impl SimnetHandle {
@@ -37,6 +38,7 @@ impl SimnetHandle {
     }
 
     pub(super) fn attach(&mut self, config: ValidMeshConfig) -> Attached {
+        let max_datagram = config.max_datagram;
         let (index, port) = self.net.attach(config);
         self.attached = index + 1;
         for at in 0..self.wildcards.len() {
@@ -47,7 +49,8 @@ impl SimnetHandle {
                 _ => {}
             }
         }
-        Attached { port, address: Simnet::address(index), clock: Clock::Virtual(self.net.local_clock(index)) }
+        let clock = Clock::Virtual(self.net.local_clock(index));
+        Attached { port, address: Simnet::address(index), clock, max_datagram }
     }
 
     pub(super) fn set_link(&mut self, from: u32, to: u32, link: Link) -> Outcome<retick_result> {

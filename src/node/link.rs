@@ -2,8 +2,8 @@
 //!
 //! Fed by: the node. Yields: when a packet is due. Never: knows other links.
 
-use crate::base::limits::{HEARTBEAT, LOG_FRAMES};
-use crate::base::{Addr, Frame, Instant};
+use crate::base::limits::{HEARTBEAT, LOG_FRAMES, MAX_SLOTS};
+use crate::base::{Addr, Frame, Instant, Slot};
 use crate::bridge::Delivery;
 use crate::channel::{Channel, Received};
 use crate::wire::agreement::SlotEnds;
@@ -16,6 +16,8 @@ const AGREEMENT_EVERY: Duration = Duration::from_millis(8);
 const LOSSY_PPM: u32 = 60_000;
 /// Newest frames that a peer gets whose acknowledgements we do not hear.
 const UNHEARD_FRAMES: i32 = 32;
+/// Beside the round trip, the answer to a fill takes the pace of the packets that carry both.
+const ANSWER_SLACK: Duration = Duration::from_millis(20);
 /// A NEED holds so long after the packet that carried it.
 const NEED_HOLDS: Duration = Duration::from_millis(200);
 /// A peer that is out is told so at most this often.
@@ -75,6 +77,8 @@ pub(super) struct Link {
     pub(super) confirmed: bool,
     needs: SlotEnds,
     needs_until: Instant,
+    /// How far each needed slot was filled, and when to begin again at what is still needed.
+    fills: [(Frame, Instant); MAX_SLOTS],
     /// Control and application messages that wait for room in the channel.
     pub(super) outbox: VecDeque<Waiting>,
     /// Messages that the game has not polled for.
@@ -102,6 +106,7 @@ impl Link {
             confirmed: false,
             needs: SlotEnds::default(),
             needs_until: Instant::ZERO,
+            fills: [(Frame::ZERO, Instant::ZERO); MAX_SLOTS],
             outbox: VecDeque::new(),
             held: VecDeque::new(),
             credit: 0,
@@ -120,6 +125,7 @@ impl Link {
         self.asleep_since = None;
         self.farewell = None;
         self.needs = SlotEnds::default();
+        self.fills = [(Frame::ZERO, Instant::ZERO); MAX_SLOTS];
         self.pace = Pace::Heartbeat;
     }
 
@@ -189,6 +195,22 @@ impl Link {
     /// What the peer still asks for.
     pub(super) fn needs(&self, now: Instant) -> Option<&SlotEnds> {
         (self.needs_until > now).then_some(&self.needs)
+    }
+
+    /// Where the next fill of a slot begins that is needed from `from` on: behind the last one, and at `from` again once the
+    /// answer to that one could have come. Waiting for it after each packet would be slower than the game.
+    pub(super) fn next_fill(&mut self, slot: Slot, from: Frame, now: Instant) -> Frame {
+        let again_at = now + self.channel.rtt() + ANSWER_SLACK;
+        let (next, again) = &mut self.fills[slot.index()];
+        if *next < from || *again <= now {
+            (*next, *again) = (from, again_at);
+        }
+        *next
+    }
+
+    /// A fill of a slot ended there.
+    pub(super) fn note_fill(&mut self, slot: Slot, end: Frame) {
+        self.fills[slot.index()].0 = end;
     }
 
     /// Queues a message; it leaves as soon as the channel's window has room, in order.

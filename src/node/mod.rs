@@ -27,6 +27,7 @@ use link::Link;
 use links::Links;
 use play::Play;
 use send::BlockCache;
+pub use send::frame_fits;
 use std::collections::VecDeque;
 use std::time::Duration;
 use transmit::TransmitQueue;

@@ -3,6 +3,7 @@
 //! Fed by: the node. Yields: which slots to ask others for, whether the send policy wants every frame.
 //! Never: simulates; frames here are only numbers.
 
+use super::send::frame_size;
 use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot, SlotSet};
 use crate::bridge::NewsPort;
 use crate::config::SessionSettings;
@@ -24,6 +25,8 @@ pub(super) struct Play {
     pub(super) settings: SessionSettings,
     /// Length of a frame, at least 1.
     pub(super) period_us: u64,
+    /// Most bytes of one frame of our stream in a packet.
+    pub(super) frame_size: usize,
     pub(super) log: InputLog,
     pub(super) cut: CutCore,
     pub(super) local: SlotSet,
@@ -62,6 +65,7 @@ impl Play {
         Self {
             us,
             settings,
+            frame_size: frame_size(local.len(), usize::from(settings.input_max)),
             period_us: (settings.frame_ns() / 1000).max(1),
             log,
             cut: CutCore::new(us, members),

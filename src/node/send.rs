@@ -11,12 +11,24 @@ use crate::wire::agreement::{emit_needs, emit_suspects};
 use crate::wire::inputs::{FLAG_ASLEEP, FLAG_LENGTHS, FillHead, InputsHead, emit_block, uniform};
 use crate::wire::section::{self, node_section_with};
 
+/// Whether one frame of so many slots fits a packet when every input changes: it is never split.
+pub const fn frame_fits(slots: usize, input_max: usize, max_datagram: usize) -> bool {
+    frame_size(slots, input_max) + RESERVED <= max_datagram
+}
+
+/// Most bytes of an INPUTS section of one frame: type, head, count; then for each slot its bit, and a length with each input.
+pub(super) const fn frame_size(slots: usize, input_max: usize) -> usize {
+    10 + slots * (2 + input_max)
+}
+
 /// Room that is left to header, tag, timing and one small message beside the node's sections.
 const RESERVED: usize = 10 + TAG_SIZE + 34;
 /// Type, length, slot, first frame, count, and the bits of 32 frames.
 const FILL_OVERHEAD: usize = 3 + 5 + 1 + 4;
 /// A HAVE section of 16 slots.
 const HAVE_SIZE: usize = 3 + 4 + 5 * 16;
+/// Frames of another peer's slot that a fill repeats of the one before.
+const FILL_REPEATS: i32 = 4;
 /// Frames of another peer's slot in one packet.
 const FILL_FRAMES: i32 = 32;
 /// Of a packet with fills, so much is kept for our own newest inputs.
@@ -97,22 +109,35 @@ impl Node {
         if let Some(play) = self.play.as_mut() {
             let suspects = self.liveness.suspects().union(play.forced).intersection(play.cut.members());
             let gone = link.pace == Pace::Gone;
-            let room = self.config.max_datagram.saturating_sub(RESERVED + LEFT_TO_INPUTS);
-            write_agreement(play, peer, suspects, gone, room, now, &mut self.sections);
+            let all = self.config.max_datagram.saturating_sub(RESERVED);
+            write_agreement(play, peer, suspects, gone, all - LEFT_TO_INPUTS, now, &mut self.sections);
             if !gone && !play.cut.is_cut_off() {
-                if let Some(needs) = link.needs(now) {
+                if let Some(needs) = link.needs(now).copied() {
+                    let left = LEFT_TO_INPUTS.max(play.frame_size);
+                    let mut slots_left = needs.iter().count();
                     for (slot, from, _) in needs.iter() {
-                        let room = self
-                            .config
-                            .max_datagram
-                            .saturating_sub(RESERVED + LEFT_TO_INPUTS + self.sections.len());
-                        write_fill(play, slot, from, room, &mut self.sections);
+                        let room = all.saturating_sub(left + self.sections.len()) / slots_left;
+                        slots_left -= 1;
+                        let fit = fill_fit(room, play.settings.input_max);
+                        let next = link.next_fill(slot, from, now);
+                        // Where there is room the newest frames are repeated, so that one loss costs no round trip.
+                        let first =
+                            if fit > 2 * FILL_REPEATS { (next - FILL_REPEATS).max(from) } else { next };
+                        let end = write_fill(play, slot, first, fit, &mut self.sections);
+                        link.note_fill(slot, end);
                     }
+                }
+                if !self.sections.is_empty() && self.sections.len() + play.frame_size > all {
+                    // One frame of large inputs does not fit beside them: they go in a packet of their own.
+                    let mesh_now = self.clock.model().mesh_time(now);
+                    link.channel.write_packet(&self.sections, &[], now, mesh_now, &mut self.packet);
+                    self.transmits.push(link.addr, &self.packet);
+                    self.sections.clear();
                 }
                 let end = play.our_end();
                 let is_heard = !suspects.contains(peer);
                 let first = link.first_to_send(end, play.period_us, is_heard);
-                let room = self.config.max_datagram.saturating_sub(RESERVED + self.sections.len());
+                let room = all - self.sections.len();
                 let range = (first, end, is_heard);
                 sent_end = write_inputs(play, peer, range, room, now, &mut self.block, &mut self.inputs);
             }
@@ -157,12 +182,17 @@ fn write_agreement(
     }
 }
 
-fn write_fill(play: &Play, slot: Slot, from: Frame, room: usize, out: &mut Vec<u8>) {
+/// As many frames as fit even if every one changed its input.
+fn fill_fit(room: usize, input_max: u8) -> i32 {
+    let frames = room.saturating_sub(FILL_OVERHEAD) / (usize::from(input_max) + 1);
+    (frames as i32).min(FILL_FRAMES)
+}
+
+/// Appends so many frames of a slot as are held; returns where it ended.
+fn write_fill(play: &Play, slot: Slot, from: Frame, fit: i32, out: &mut Vec<u8>) -> Frame {
     let (log, input_max) = (&play.log, play.settings.input_max);
-    // As many frames as fit even if every one changed; the peer asks again for the rest.
-    let fit = room.saturating_sub(FILL_OVERHEAD) / (usize::from(input_max) + 1);
-    let count = (log.end(slot) - from).min(FILL_FRAMES).min(fit as i32);
-    let Some(inputs) = held(log, slot, from, count) else { return };
+    let count = (log.end(slot) - from).min(fit);
+    let Some(inputs) = held(log, slot, from, count) else { return from };
     let lengths = !uniform(inputs, usize::from(input_max));
     let flags = if lengths { FLAG_LENGTHS } else { 0 };
     node_section_with(out, section::FILL, flags | play.parity, |out| {
@@ -171,6 +201,7 @@ fn write_fill(play: &Play, slot: Slot, from: Frame, room: usize, out: &mut Vec<u
             log.get(slot, from + i as i32).expect("`held` checked the range")
         });
     });
+    from + count
 }
 
 /// Inputs of a range that the log holds wholly; `None` when it is empty or partly gone.

@@ -259,6 +259,40 @@ static void calls_at_the_wrong_time_say_so(void) {
     OK(retick_mesh_destroy(other));
 }
 
+/* A frame is never split over packets, and a message is one packet: what does not fit is refused by the call itself. */
+static void what_fits_no_packet_is_refused_with_the_sizes(void) {
+    retick_mesh_config config;
+    retick_session_config session_config;
+    retick_simnet net;
+    retick_mesh mesh;
+    retick_session session;
+    uint8_t room[32], message[600] = { 0 };
+    char text[256];
+    OK(retick_simnet_create(3, &net));
+    OK(retick_mesh_config_init(&config, sizeof config));
+    config.io_mode = RETICK_IO_SIMNET;
+    config.simnet = net;
+    config.max_datagram = 600;
+    OK(retick_mesh_create(&config, &mesh));
+    OK(retick_session_config_init(&session_config, sizeof session_config));
+    session_config.input_max = 64;
+    OK(retick_session_create(&session_config, mesh, &session));
+    OK(retick_mesh_host(mesh));
+    OK(retick_simnet_advance(net, 1000));
+    OK(retick_mesh_poll(mesh));
+    OK(retick_mesh_room(mesh, room));
+    EXPECT(retick_mesh_set_ready(mesh, 9), RETICK_ERR_INVALID_ARGUMENT);
+    retick_last_error(text, sizeof text);
+    CHECK(strstr(text, "local_slots is 9") && strstr(text, "600 bytes") && strstr(text, "input_max"));
+    OK(retick_mesh_set_ready(mesh, 8));
+    EXPECT(retick_mesh_send(mesh, 1, 0, RETICK_RELIABLE, message, sizeof message), RETICK_ERR_TOO_LARGE);
+    retick_last_error(text, sizeof text);
+    CHECK(strstr(text, "max_datagram 600"));
+    OK(retick_session_destroy(session));
+    OK(retick_mesh_destroy(mesh));
+    OK(retick_simnet_destroy(net));
+}
+
 /* Destroy with an open list; a list that outlives retick_shutdown. */
 static void an_open_list_keeps_its_memory(void) {
     const retick_mesh none = { 0 };
@@ -306,6 +340,7 @@ int main(void) {
     structs_of_older_and_newer_callers_work();
     every_refused_field_is_named();
     calls_at_the_wrong_time_say_so();
+    what_fits_no_packet_is_refused_with_the_sizes();
     an_open_list_keeps_its_memory();
     more_than_1024_handles_are_refused();
     OK(retick_shutdown());
