@@ -149,10 +149,10 @@ impl Channel {
             starved_until: None,
             last_heard: now,
             last_sent: now,
-            inbox: VecDeque::new(),
-            samples: VecDeque::new(),
-            released: Vec::new(),
-            pool: Vec::new(),
+            inbox: VecDeque::with_capacity(16),
+            samples: VecDeque::with_capacity(4),
+            released: Vec::with_capacity(16),
+            pool: Vec::with_capacity(16),
             stats: LinkStats::default(),
         }
     }

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// How long a member may introduce others.
 const CERTIFICATE_LIFE_S: u64 = 24 * 3600;
+/// A member to whom the coordinator found no path for so long is out, before a match.
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(5);
 /// The room's owner renews its own certificate this often.
 const CERTIFY_EVERY: Duration = Duration::from_hours(6);
 /// Messages of one peer that wait because the game does not poll; a further unreliable one is dropped.
@@ -26,8 +28,10 @@ impl Node {
     /// After this no child holds an undelivered output.
     pub(super) fn settle(&mut self, now: Instant) {
         self.settle_handshakes(now);
-        self.advance_lobby(now);
         self.settle_liveness(now);
+        // Before the lobby answers anybody: another coordinator means another clock to be in step with.
+        self.settle_coordinator(now);
+        self.advance_lobby(now);
         self.settle_cut(now);
         self.settle_coordinator(now);
         self.hand_over();
@@ -245,17 +249,8 @@ impl Node {
                 self.suspicions_changed(now);
             }
             Some(_) => {}
-            None => self.lose_member(peer, LeaveReason::Goodbye),
+            None => self.lobby.remove(peer),
         }
-    }
-
-    /// A member leaves the lobby.
-    fn lose_member(&mut self, peer: PeerIndex, reason: LeaveReason) {
-        if self.lobby.members().contains(peer) {
-            self.lobby.remove(peer);
-            self.tell(MeshNews::Left { peer, reason });
-        }
-        self.drop_link(peer);
     }
 
     fn advance_lobby(&mut self, now: Instant) {
@@ -271,7 +266,10 @@ impl Node {
                 lobby::Output::Send(peer, control) => self.send_control(peer, &control, now),
                 lobby::Output::Introduce { peer, identity, addresses, moved } => {
                     let is_new = !self.introduced.contains(peer);
-                    self.introduced.insert(peer);
+                    if is_new {
+                        self.introduced.insert(peer);
+                        self.introduced_at[peer.index()] = now;
+                    }
                     self.handshakes.set_member(peer, identity);
                     let is_caller = self.lobby.us().is_some_and(|us| us < peer);
                     let has_call = self.links.has(peer) || self.handshakes.is_calling(peer) && !moved;
@@ -286,7 +284,10 @@ impl Node {
                 }
                 lobby::Output::Joined { us, coordinator } => self.joined(us, coordinator, now),
                 lobby::Output::Removed(peer) => {
-                    self.tell(MeshNews::Left { peer, reason: LeaveReason::TimedOut });
+                    let farewell = self.links.get(peer).and_then(|link| link.farewell);
+                    let said_bye = farewell == Some(Farewell::Goodbye);
+                    let reason = if said_bye { LeaveReason::Goodbye } else { LeaveReason::TimedOut };
+                    self.tell(MeshNews::Left { peer, reason });
                     self.drop_link(peer);
                 }
                 lobby::Output::Ready(peer, local_slots) => {
@@ -297,6 +298,23 @@ impl Node {
                     refusal: Refusal { reason: RefuseReason::Settings, ours, theirs },
                 }),
                 lobby::Output::Start(start) => self.start(start, now),
+            }
+        }
+    }
+
+    /// A guest whom a coordinator introduced to some, and then died before it let him in or told him of the others, can never
+    /// be reached: the next coordinator must not wait for him, nor the others for him as coordinator.
+    pub(super) fn drop_unreachable(&mut self, now: Instant) {
+        let Some(us) = self.lobby.us().filter(|_| !self.lobby.is_started()) else { return };
+        let suspects = match self.coordinator {
+            Some(coordinator) if coordinator != us => PeerSet::EMPTY.with(coordinator),
+            _ => self.lobby.members().without(us),
+        };
+        for peer in suspects {
+            let since = self.introduced_at[peer.index()].max(self.coordinator_since);
+            if !self.links.has(peer) && now.since(since) >= UNREACHABLE_AFTER {
+                log::warn!("peer {peer} cannot be reached and is out of the room");
+                self.lobby.remove(peer);
             }
         }
     }
@@ -352,7 +370,7 @@ impl Node {
                         play.forced.insert(peer);
                     }
                     Some(_) => self.drop_link(peer),
-                    None => self.lose_member(peer, LeaveReason::TimedOut),
+                    None => self.lobby.remove(peer),
                 },
             }
         }
@@ -477,6 +495,7 @@ impl Node {
             return;
         }
         self.coordinator = coordinator;
+        self.coordinator_since = now;
         if coordinator.is_some() && coordinator == self.lobby.us() {
             self.clock.lead(now);
             self.lobby.set_clock_synced(true);

@@ -94,6 +94,7 @@ impl Node {
 
     /// Once per [`super::STATS_EVERY`]: what each link looks like.
     pub(super) fn tell_stats(&mut self, now: Instant) {
+        self.drop_unreachable(now);
         if self.certify_at.is_some_and(|at| at <= now)
             && let Some(us) = self.lobby.us()
         {

@@ -3,9 +3,10 @@
 //! Fed by: the node. Yields: datagrams in order. Never: allocates once it has seen its busiest moment.
 
 use crate::base::Addr;
+use crate::base::limits::MAX_PEERS;
 
 /// The queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TransmitQueue {
     bytes: Vec<u8>,
     ranges: Vec<(Addr, usize, usize)>,
@@ -13,6 +14,16 @@ pub(super) struct TransmitQueue {
 }
 
 impl TransmitQueue {
+    /// Room for four packets to every member at once.
+    pub(super) fn new(max_datagram: usize) -> Self {
+        let packets = 4 * MAX_PEERS;
+        Self {
+            bytes: Vec::with_capacity(packets * max_datagram),
+            ranges: Vec::with_capacity(packets),
+            next: 0,
+        }
+    }
+
     pub(super) fn push(&mut self, to: Addr, datagram: &[u8]) {
         if self.is_empty() {
             self.bytes.clear();

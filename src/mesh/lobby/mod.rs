@@ -242,9 +242,21 @@ impl Lobby {
 
     /// A direct channel to a member is up.
     pub fn handle_paired(&mut self, peer: PeerIndex) {
-        if self.connected.insert(peer) {
-            self.tell_status();
+        if !self.connected.insert(peer) {
+            return;
         }
+        // Our own guests came with their introductions; this one is another coordinator's, who may not have got that far.
+        if self.is_coordinator()
+            && let Some(us) = self.us
+        {
+            for (other, member) in self.others(us) {
+                if other != peer {
+                    self.send(peer, introduction(other, &member));
+                }
+            }
+            self.introduce_to_all(peer);
+        }
+        self.tell_status();
     }
 
     /// The game is ready.
@@ -290,18 +302,39 @@ impl Lobby {
         if self.members[peer.index()].take().is_none() {
             return;
         }
-        let was_coordinated = self.is_coordinator();
+        let was_coordinator = self.coordinator().is_none_or(|coordinator| peer < coordinator);
         self.connected.remove(peer);
         if self.phase != Phase::Started {
             self.phase = Phase::Gathering;
-            if was_coordinated && let Some(us) = self.us {
+            if self.is_coordinator()
+                && let Some(us) = self.us
+            {
                 for (other, _) in self.others(us) {
                     self.send(other, Control::Removed { index: peer.get() });
                 }
             }
+            if was_coordinator {
+                self.repair_introductions();
+            }
         }
         self.outputs.push_back(Output::Removed(peer));
         self.tell_status();
+    }
+
+    /// A coordinator that dies may have introduced a guest to some and not to others: everybody tells the next one whom it
+    /// knows and all others of it, and that one introduces all to all.
+    fn repair_introductions(&mut self) {
+        let (Some(us), Some(coordinator)) = (self.us, self.coordinator()) else { return };
+        if us != coordinator {
+            self.introduce_to_all(coordinator);
+        }
+        for (peer, member) in self.others(us) {
+            if us == coordinator {
+                self.introduce_to_all(peer);
+            } else if peer != coordinator {
+                self.send(coordinator, introduction(peer, &member));
+            }
+        }
     }
 
     /// A member left by the cut: it is in no later match, and nobody needs to be told.
