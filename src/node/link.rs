@@ -138,7 +138,10 @@ impl Link {
                 let answer = self.wanted_at.map(|at| at.max(self.gone_told_at + TELL_GONE_EVERY));
                 let calls = self.pace == Pace::Gone && self.farewell.is_none();
                 let call = calls.then(|| self.gone_told_at + CALL_GONE_EVERY);
-                return [answer, call].into_iter().flatten().min();
+                // Our word that we are out is repeated until it is acknowledged.
+                let owes = self.pace == Pace::Mute && self.channel.reliable_waiting() > 0;
+                let word = owes.then(|| self.channel.last_sent() + HEARTBEAT);
+                return [answer, call, word].into_iter().flatten().min();
             }
         };
         let regular = self.channel.last_sent() + every;

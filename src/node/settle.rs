@@ -456,6 +456,10 @@ impl Node {
             self.tell_session(SessionNews::CutPending { peer });
         }
         if is_cut_off {
+            // Who is out answers no round: the part of the mesh that put us out knows it, another part may still count on us.
+            for peer in PeerIndex::all() {
+                self.send_control(peer, &Control::EndMatch, now);
+            }
             self.tell(MeshNews::Left { peer: us, reason: LeaveReason::CutOff });
         }
         self.suspicions_changed(now);
