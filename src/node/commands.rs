@@ -202,6 +202,12 @@ impl Node {
         if let Some(old) = self.links.set(peer, Box::new(link)) {
             self.port.credit().release(old.credit);
         }
+        // A coordinator that was known before its channel: its clock is to be learnt now.
+        if self.coordinator == Some(peer)
+            && let Some(link) = self.links.get_mut(peer)
+        {
+            link.channel.set_ping_every(self.clock.ping_every());
+        }
         self.liveness.add(peer, now);
     }
 

@@ -344,6 +344,8 @@ impl Node {
         }
         self.tell(MeshNews::Starting { at: start.frame0_at });
         self.open_play(&start, us, now);
+        // Who fell silent before the match began is no news any more, but counts.
+        self.suspicions_changed(now);
         self.tell_session_surely(SessionNews::Clock(self.clock.model()));
         let info = StartInfo { seed: start.seed, slots: start.slots, us, frame0_at: start.frame0_at };
         self.tell_session_surely(SessionNews::Start(info));

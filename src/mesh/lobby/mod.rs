@@ -87,6 +87,8 @@ enum Phase {
 struct Asked {
     by: PeerIndex,
     attempt: u32,
+    /// Who plays: the coordinator's word, which may have dropped somebody whom nobody can reach.
+    players: PeerSet,
 }
 
 /// The lobby of one node.
@@ -417,9 +419,10 @@ impl Lobby {
                     self.outputs.push_back(Output::Ready(from, slots));
                 }
             }
-            Control::Prepare { attempt, .. } => {
+            Control::Prepare { attempt, slots, .. } => {
                 self.attempts = self.attempts.max(attempt);
-                self.asked = Some(Asked { by: from, attempt });
+                let players = slots.into_iter().filter_map(PeerIndex::new).collect();
+                self.asked = Some(Asked { by: from, attempt, players });
             }
             Control::Prepared { attempt } => self.handle_prepared(from, attempt),
             Control::Go { attempt, seed, slots, frame0_at } => {
@@ -506,7 +509,7 @@ impl Lobby {
             && self.coordinator() == Some(asked.by)
             && self.clock_synced
             && self.settings != 0
-            && members.without(us).is_subset(self.connected)
+            && asked.players.without(us).is_subset(self.connected)
         {
             self.asked = None;
             self.send(asked.by, Control::Prepared { attempt: asked.attempt });

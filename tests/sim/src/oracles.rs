@@ -367,7 +367,9 @@ impl Oracles {
             let deaf = voters.iter().filter(|&&o| self.was_silent(o, leaver, suspect, now)).count();
             silent.max(deaf) * 2 > voters.len()
         };
-        if !had_reason(&others) && !had_reason(&heard) {
+        // One round may put out several: when it opened, they voted too.
+        let all: Vec<usize> = (0..self.views.len()).filter(|&o| o != leaver && self.is_alive(o)).collect();
+        if !had_reason(&others) && !had_reason(&heard) && !had_reason(&all) {
             // Who was put out by the others lets them all go: then it is their cut that needs a reason.
             let what = format!("{leaver} lives and was cut, as {peer} was told at {now}, but most heard it");
             self.unreasoned.push((peer, leaver, what));

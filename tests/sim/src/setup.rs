@@ -110,10 +110,10 @@ impl Setup {
         self
     }
 
-    /// How far two clocks may be apart: 4 ms, a bad path's jitter, and what skew makes of three seconds without news.
+    /// How far two clocks may be apart: 6 ms (what a drift learnt on a bad path adds), a bad path's jitter, and what skew makes of three seconds without news.
     pub fn clock_tolerance(&self) -> Duration {
         let skew = self.peers.iter().map(|peer| peer.skew_ppm.unsigned_abs()).max().unwrap_or(0);
-        Duration::from_millis(4) + self.link.jitter + Duration::from_micros(u64::from(skew) * 3)
+        Duration::from_millis(6) + self.link.jitter + Duration::from_micros(u64::from(skew) * 3)
     }
 }
 

@@ -5,10 +5,26 @@ use retick_sim::{Fault, World, seeds};
 use std::time::Duration;
 
 /// Seeds that failed once.
-const KEPT_SWARM: &[u64] = &[0x76e8_8c43_a261_9b1a, 0x0c82_d4aa_eb6c_8da0, 0x6ea4_2371_4a0e_f3ba];
-const KEPT_CRASH: &[u64] =
-    &[0xa527_b85b_bc20_5422, 0xe6eb_54ee_d92c_09f6, 0xd177_8484_b045_139e, 0xc590_135d_1549_815f];
-const KEPT_LINKS: &[u64] = &[0x44f5_f51b_0821_070f, 0xa2f9_6999_bdcc_f113, 0x8a9e_669d_e647_be7c];
+const KEPT_SWARM: &[u64] = &[
+    0x76e8_8c43_a261_9b1a,
+    0x0c82_d4aa_eb6c_8da0,
+    0x6ea4_2371_4a0e_f3ba,
+    0x0d4e_d104_b047_d5f4,
+    0x724c_5aa3_db7d_e9f9,
+];
+const KEPT_CRASH: &[u64] = &[
+    0xa527_b85b_bc20_5422,
+    0xe6eb_54ee_d92c_09f6,
+    0xd177_8484_b045_139e,
+    0xc590_135d_1549_815f,
+    0x34f3_8100_127a_bca5,
+    0xc590_135d_1549_815f,
+    0xe503_7b62_e858_a887,
+    0xc7c4_b2e7_2541_ffe5,
+    0x28bf_4ae4_9cd1_da6a,
+];
+const KEPT_LINKS: &[u64] =
+    &[0x44f5_f51b_0821_070f, 0xa2f9_6999_bdcc_f113, 0x8a9e_669d_e647_be7c, 0x5ba5_9617_f026_4ddd];
 
 /// Whatever the swarm draws: no divergence, no loss of a message, no wrong cut, and those who remain go on together.
 #[test]
