@@ -151,11 +151,9 @@ fn config() -> ValidMeshConfig {
 }
 
 /// The next news, if they are that the host is in its room.
-fn room_of(host: &MeshPort) -> Option<RoomKey> {
-    match host.next_news()? {
-        MeshNews::Joined { room, .. } => Some(room),
-        _ => None,
-    }
+fn room_of(port: &MeshPort) -> Option<RoomKey> {
+    std::iter::from_fn(|| port.next_news())
+        .find_map(|news| if let MeshNews::Joined { room, .. } = news { Some(room) } else { None })
 }
 
 /// The next news, if they are that another is connected.
