@@ -45,6 +45,8 @@ pub struct World {
     desyncs: Vec<(usize, usize, Frame)>,
     /// How much paths varied so far.
     jitter: Duration,
+    /// Some links are down.
+    is_broken: bool,
 }
 
 impl World {
@@ -78,6 +80,7 @@ impl World {
             calls: 0,
             desyncs: Vec::new(),
             jitter: Duration::ZERO,
+            is_broken: false,
         }
     }
 
@@ -250,6 +253,7 @@ impl World {
     }
 
     fn down(&mut self, is_down: impl Fn(usize, usize) -> bool) {
+        self.is_broken = true;
         let down = Link { down: true, ..self.setup.link };
         self.set_links(|from, to| is_down(from, to).then_some(down));
     }
@@ -269,6 +273,7 @@ impl World {
     }
 
     fn heal(&mut self) {
+        self.is_broken = false;
         let link = self.setup.link;
         if self.oracles.are_cuts_excused() {
             self.oracles.excuse_cuts(Some(self.now() + CALM_AFTER));
@@ -523,8 +528,9 @@ impl World {
             return;
         }
         self.next_clock_check = now + Duration::from_millis(250);
-        // A clock judges how quick an answer was by the last 16 pings: so long a path that changed misleads it.
-        if self.faults && now.since(self.last_fault) < Duration::from_secs(8) {
+        // A clock judges how quick an answer was by the last 16 pings: so long a path that changed misleads it. Who cannot
+        // ping the coordinator at all goes by what it learnt of its drift, for as long as that lasts.
+        if self.is_broken || self.faults && now.since(self.last_fault) < Duration::from_secs(8) {
             return;
         }
         let mut times = Vec::new();

@@ -11,6 +11,7 @@ const KEPT_SWARM: &[u64] = &[
     0x6ea4_2371_4a0e_f3ba,
     0x0d4e_d104_b047_d5f4,
     0x724c_5aa3_db7d_e9f9,
+    0x3aab_25a6_9645_3a89,
 ];
 const KEPT_CRASH: &[u64] = &[
     0xa527_b85b_bc20_5422,
