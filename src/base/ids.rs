@@ -163,6 +163,15 @@ impl<T: SmallIndex> IndexSet<T> {
         self.bits & !other.bits == 0
     }
 
+    /// Its members in order, and how many they are.
+    pub fn to_array(self) -> ([T; 16], usize) {
+        let mut members = [T::from_bit(0); 16];
+        for (place, member) in members.iter_mut().zip(self) {
+            *place = member;
+        }
+        (members, self.len())
+    }
+
     /// The lowest member.
     pub fn first(self) -> Option<T> {
         if self.bits == 0 { None } else { Some(T::from_bit(self.bits.trailing_zeros() as u8)) }
@@ -229,6 +238,8 @@ mod tests {
         let set: PeerSet = [9, 0, 15].into_iter().filter_map(PeerIndex::new).collect();
         assert_eq!(set.into_iter().map(PeerIndex::get).collect::<Vec<_>>(), [0, 9, 15]);
         assert_eq!(set.len(), 3);
+        let (members, count) = set.to_array();
+        assert_eq!(members[..count].iter().map(|p| p.get()).collect::<Vec<_>>(), [0, 9, 15]);
         assert_eq!(PeerIndex::new(16), None);
     }
 }

@@ -101,9 +101,7 @@ impl Node {
             return;
         }
         self.finish_at = Some(now + LINGER);
-        for peer in PeerIndex::all() {
-            self.send_control(peer, &Control::Bye, now);
-        }
+        self.send_control_to_all(&Control::Bye, now);
         if self.links.is_empty() {
             self.is_finished = true;
         }
@@ -114,12 +112,8 @@ impl Node {
     fn close_session(&mut self, now: Instant) {
         self.session = None;
         if self.play.take().is_some() {
-            for peer in PeerIndex::all() {
-                self.send_control(peer, &Control::EndMatch, now);
-                if let Some(link) = self.links.get_mut(peer) {
-                    link.pace = Pace::Heartbeat;
-                }
-            }
+            self.send_control_to_all(&Control::EndMatch, now);
+            self.links.iter_mut().for_each(|link| link.pace = Pace::Heartbeat);
         }
         self.lobby.end_match();
     }
@@ -149,6 +143,13 @@ impl Node {
         data.clear();
         self.codec.encode(control, &mut data);
         link.send(0, Delivery::Reliable, data, now);
+    }
+
+    /// Sends a control message to every member that we have a link to.
+    pub(super) fn send_control_to_all(&mut self, control: &Control, now: Instant) {
+        for peer in PeerIndex::all() {
+            self.send_control(peer, control, now);
+        }
     }
 
     fn send_message(

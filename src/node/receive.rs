@@ -137,12 +137,7 @@ fn take_inputs(
         return Err(ParseError::Malformed);
     }
     *acked = (*acked).max(acknowledged);
-    let mut by_order = [Slot::default(); crate::base::limits::MAX_SLOTS];
-    let mut slot_count = 0;
-    for slot in slots {
-        by_order[slot_count] = slot;
-        slot_count += 1;
-    }
+    let (by_order, slot_count) = slots.to_array();
     let lengths = flags & FLAG_LENGTHS != 0;
     let log = &mut play.log;
     // What is held already is skipped, not compared.

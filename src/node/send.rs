@@ -246,12 +246,7 @@ fn encode_block(play: &Play, first: Frame, end: Frame, cache: &mut BlockCache) {
     }
     let input_max = usize::from(play.settings.input_max);
     let count = end - first;
-    let mut slots = [Slot::default(); crate::base::limits::MAX_SLOTS];
-    let mut slot_count = 0;
-    for slot in play.local {
-        slots[slot_count] = slot;
-        slot_count += 1;
-    }
+    let (slots, slot_count) = play.local.to_array();
     let slots = &slots[..slot_count];
     let all = |slot: Slot| (0..count).filter_map(move |i| play.log.get(slot, first + i));
     let lengths = slots.iter().any(|slot| !uniform(all(*slot), input_max));

@@ -336,9 +336,7 @@ impl Node {
         let Some(us) = self.lobby.us() else { return };
         if self.session.is_none() {
             // It was closed after we said that we are prepared: nobody must wait for our inputs.
-            for peer in PeerIndex::all() {
-                self.send_control(peer, &Control::EndMatch, now);
-            }
+            self.send_control_to_all(&Control::EndMatch, now);
             self.lobby.end_match();
             return;
         }
@@ -459,9 +457,7 @@ impl Node {
         }
         if is_cut_off {
             // Who is out answers no round: the part of the mesh that put us out knows it, another part may still count on us.
-            for peer in PeerIndex::all() {
-                self.send_control(peer, &Control::EndMatch, now);
-            }
+            self.send_control_to_all(&Control::EndMatch, now);
             self.tell(MeshNews::Left { peer: us, reason: LeaveReason::CutOff });
         }
         self.suspicions_changed(now);
