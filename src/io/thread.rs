@@ -14,6 +14,7 @@ use crate::config::ValidMeshConfig;
 use crate::netem::Link;
 use crate::node::Node;
 use crate::simnet::Drive;
+use crossbeam_channel::RecvTimeoutError;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -222,15 +223,22 @@ impl Runtime {
         }
     }
 
-    /// The running thread has been told to end: joins it now if it is quick, else leaves it to be joined later.
+    /// The running thread has been told to end: joins it now if it is quick, else leaves it to be joined later. It is
+    /// listed as ending all the while, so that a `shutdown` on another thread ends and joins it.
     fn retire(&self, mut state: parking_lot::MutexGuard<'_, State>) {
         let Some(Running { hub, thread, ended, .. }) = state.running.take() else { return };
+        state.ending.push((Arc::clone(&hub), thread));
         drop(state);
-        if ended.recv_timeout(JOIN_WITHIN).is_err() && !thread.is_finished() {
-            self.state.lock().ending.push((hub, thread));
+        if ended.recv_timeout(JOIN_WITHIN) == Err(RecvTimeoutError::Timeout) {
             return;
         }
-        join(thread);
+        let mut state = self.state.lock();
+        let position = state.ending.iter().position(|(ending, _)| Arc::ptr_eq(ending, &hub));
+        let thread = position.map(|at| state.ending.swap_remove(at).1);
+        drop(state);
+        if let Some(thread) = thread {
+            join(thread);
+        }
     }
 
     fn shutdown(&self) {

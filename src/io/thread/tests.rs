@@ -131,6 +131,21 @@ fn shutdown_may_come_twice_and_everything_works_again() {
 }
 
 #[test]
+fn shutdown_also_ends_a_thread_that_another_thread_is_closing() {
+    let runtime = runtime();
+    let (a, _ears) = open(runtime);
+    be_stubborn(&a.port);
+    thread::scope(|scope| {
+        scope.spawn(move || drop(a));
+        while runtime.state.lock().running.is_some() {
+            thread::yield_now();
+        }
+        runtime.shutdown();
+        assert_eq!(runtime.threads.load(Ordering::Acquire), 0);
+    });
+}
+
+#[test]
 fn a_conditioned_mesh_loses_and_delays_what_it_sends() {
     let runtime = runtime();
     let ((a, a_hears), (b, b_hears)) = (open(runtime), open(runtime));
