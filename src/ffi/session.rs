@@ -226,7 +226,8 @@ pub unsafe extern "C" fn retick_session_advance(
 
 /// Begins a frame: lists what the game must do now. Do the steps in order, then retick_session_end_frame. While the list
 /// is open only retick_session_run_step, _grow_state, _end_frame, _abort_frame, _stats, _samples, _start_info and
-/// _state_slots may be called for this session; everything else is RETICK_ERR_BUSY.
+/// _state_slots may be called for this session; everything else is RETICK_ERR_BUSY. The call that learns of the match's
+/// start is a RETICK_STALL, so that frame 0 has the inputs of slots that the game knows only now.
 ///
 /// \param session the session.
 /// \param step_size sizeof(retick_step); step i begins at (char *)*out_steps + i * step_size.

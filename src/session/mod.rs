@@ -241,19 +241,21 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the news in and builds the list of steps, which must be run in order and closed.
+    /// Takes the news in and builds the list of steps, which must be run in order and closed. A call that learns of the
+    /// start begins nothing yet: only now does the game know its slots, and frame 0 must not be stamped without its inputs.
     pub fn begin_frame(&mut self, now: Instant) -> Result<Verdict, SessionError> {
         self.writable()?;
         if self.closed {
             return Err(SessionError::Closed);
         }
+        let had_begun = self.core.is_some();
         self.drain_news(now);
         self.begun_at = now;
         self.list = List::Empty;
         let stall = if self.cut_off {
             Some(StallReason::CutOff)
         } else {
-            match self.core.as_mut().map(|core| core.begin(true, &mut self.predict)) {
+            match self.core.as_mut().filter(|_| had_begun).map(|core| core.begin(true, &mut self.predict)) {
                 None => Some(StallReason::NotStarted),
                 Some(Begun::NewFrame | Begun::NotWanted) => None,
                 Some(Begun::WindowFull(slot)) => Some(self.window_stall(slot)),
@@ -267,7 +269,7 @@ impl Session {
         }
         if self.step_count() > 0 {
             self.list = List::Open;
-        } else if !self.cut_off && self.core.is_some() {
+        } else if !self.cut_off && had_begun {
             // Nothing to run: what has become final by the news alone is final now.
             self.close_list(now);
             self.list = List::Empty;

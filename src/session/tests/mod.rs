@@ -182,6 +182,7 @@ impl Rig {
 
     /// One frame of play: begins, runs, closes; the clock goes on by a frame.
     fn play(&mut self) -> (Verdict, Ran) {
+        self.session.poll(self.now);
         let verdict = self.session.begin_frame(self.now).unwrap();
         self.read_commands();
         let steps = self.session.step_count();
