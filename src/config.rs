@@ -69,6 +69,8 @@ pub struct MeshConfig {
     pub local_address: Option<Addr>,
     /// Wall clock for certificates; 0 = not checked (simulation).
     pub unix_time_s: u64,
+    /// Whether this machine has AES in hardware: packets are sealed with it where both ends do.
+    pub has_aes: bool,
 }
 
 impl Default for MeshConfig {
@@ -84,6 +86,7 @@ impl Default for MeshConfig {
             max_datagram: MAX_DATAGRAM as u32,
             local_address: None,
             unix_time_s: 0,
+            has_aes: true,
         }
     }
 }
@@ -111,6 +114,8 @@ pub struct ValidMeshConfig {
     pub local_address: Option<Addr>,
     /// See [`MeshConfig::unix_time_s`].
     pub unix_time_s: u64,
+    /// See [`MeshConfig::has_aes`].
+    pub has_aes: bool,
 }
 
 impl TryFrom<MeshConfig> for ValidMeshConfig {
@@ -153,6 +158,7 @@ impl TryFrom<MeshConfig> for ValidMeshConfig {
             )? as usize,
             local_address: config.local_address,
             unix_time_s: config.unix_time_s,
+            has_aes: config.has_aes,
         })
     }
 }

@@ -2,7 +2,7 @@
 //! asserted) its time.
 //!
 //! The test is the node: it hands nine remote slots' inputs over 60 ms late, and reads the commands. It needs its own
-//! allocator, so it runs without the C edge, which has one: `cargo test --no-default-features --test session_frame`.
+//! allocator, so it runs without the C edge, which has one: `cargo test --no-default-features --features ring --test session_frame`.
 #![cfg(not(feature = "ffi"))]
 
 use retick::base::{Frame, Input, Instant, PeerIndex, Slot};

@@ -45,7 +45,7 @@ impl Incoming {
     /// Whether a packet with this counter may still be opened; read-only.
     pub(super) fn is_fresh(&self, counter: u64) -> bool {
         // Before the first packet `newest` is 0, and a counter below it wraps to a huge one.
-        if counter == 0 || counter > self.newest + (1 << 15) {
+        if counter == 0 || counter > self.newest.saturating_add(1 << 15) {
             return false;
         }
         counter > self.newest || (self.newest - counter < REPLAY_WINDOW && !self.has(counter))
@@ -200,6 +200,11 @@ impl Outgoing {
         self.newest = counter;
         self.newest_acked = counter;
         self.settled = counter + 1;
+    }
+
+    /// The newest packet that the other side has; 0 = none yet.
+    pub(super) fn newest_acked(&self) -> u64 {
+        self.newest_acked
     }
 
     /// The counter of the next packet; those with low bits 0 are skipped, since an ack of 0 means none.

@@ -4,6 +4,7 @@
 //! belong to the node. Never: decides *when* a packet goes (it says when it wants one; the node also knows the inputs).
 
 mod ack;
+mod crypto;
 pub mod handshake;
 mod reliable;
 mod rtt;
@@ -26,6 +27,7 @@ use seal::Seal;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub use crypto::Cipher;
 pub use seal::SessionKeys;
 pub use timing::ClockSample;
 
@@ -131,7 +133,7 @@ pub struct Channel {
 impl Channel {
     /// A channel with the keys that a handshake agreed on; `max_datagram` bounds every packet.
     pub fn new(keys: SessionKeys, max_datagram: usize, now: Instant) -> Self {
-        let seal = Seal::new(&keys);
+        let seal = Seal::new(&keys, now);
         drop(keys); // wiped here
         Self {
             seal,
@@ -195,10 +197,8 @@ impl Channel {
         if !self.incoming.is_fresh(counter) {
             return Err(DropReason::Replayed);
         }
-        if header.epoch {
-            return Err(DropReason::Forged);
-        }
-        let content = self.seal.open(counter, header_size, packet).ok_or(DropReason::Forged)?;
+        let content =
+            self.seal.open(header.epoch, counter, header_size, packet, now).ok_or(DropReason::Forged)?;
         self.incoming.commit(counter, now);
         self.stats.packets_received += 1;
         self.last_heard = now;
@@ -295,7 +295,8 @@ impl Channel {
         out.clear();
         let counter = self.outgoing.next_counter(now);
         let (ack, ack_bits) = self.incoming.ack();
-        Header { epoch: false, sender: self.sender, counter: counter as u16, ack, ack_bits }.emit(out);
+        let epoch = self.seal.turn(counter, self.outgoing.newest_acked(), now);
+        Header { epoch, sender: self.sender, counter: counter as u16, ack, ack_bits }.emit(out);
         let header = out.len();
         out.extend_from_slice(sections);
         self.pings.write(now, mesh_now).emit(out);

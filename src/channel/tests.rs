@@ -411,7 +411,7 @@ struct Pipe {
 }
 
 fn keys(send: u8, receive: u8) -> SessionKeys {
-    SessionKeys { send: [send; 32], receive: [receive; 32] }
+    SessionKeys { send: [send; 32], receive: [receive; 32], cipher: Cipher::Aes256Gcm }
 }
 
 fn pair() -> (Channel, Channel) {

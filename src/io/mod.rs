@@ -14,6 +14,7 @@
 
 mod clock;
 mod conditioner;
+mod cpu;
 mod custom;
 mod entropy;
 mod manual;

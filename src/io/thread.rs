@@ -8,7 +8,7 @@ use super::entropy::OsEntropy;
 use super::poll::{Bell, Waiter};
 use super::socket::{BindConfig, Bound, Counters, LocalAddrs};
 use super::turn::{Driver, Endpoint, Line, waker};
-use super::{OpenError, clock};
+use super::{OpenError, clock, cpu};
 use crate::bridge::{self, MeshPort, NodePort};
 use crate::config::ValidMeshConfig;
 use crate::netem::Link;
@@ -63,6 +63,7 @@ pub(super) fn node(mut config: ValidMeshConfig, port: NodePort) -> Result<Box<dy
     if config.unix_time_s == 0 {
         config.unix_time_s = clock::unix_time_s();
     }
+    config.has_aes = cpu::has_aes();
     Ok(Box::new(Node::new(config, port, Box::new(OsEntropy::open()?), clock::now())))
 }
 

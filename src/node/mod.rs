@@ -22,6 +22,7 @@ use crate::mesh::clock::MeshClock;
 use crate::mesh::liveness::{Limits, Liveness};
 use crate::mesh::lobby::Lobby;
 use crate::wire::control;
+use crate::wire::handshake::{Build, Hello};
 use crate::wire::header::{Kind, NO_SENDER};
 use link::Link;
 use links::Links;
@@ -140,8 +141,10 @@ impl Node {
             lobby: Lobby::new(identity.public(), config.max_peers),
             handshakes: Handshakes::new(
                 identity,
-                config.game_id,
-                config.build_id,
+                Hello {
+                    build: Build { game_id: config.game_id, build_id: config.build_id },
+                    has_aes: config.has_aes,
+                },
                 config.unix_time_s,
                 config.max_datagram,
             ),
@@ -226,7 +229,7 @@ impl Node {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.note_running(now);
         if self.handshakes_due.is_some_and(|at| at <= now) {
-            self.handshakes.handle_timeout(now);
+            self.handshakes.handle_timeout(now, self.entropy.as_mut());
             self.handshakes_changed = true;
         }
         self.liveness.handle_timeout(now);

@@ -14,6 +14,8 @@ pub const VERSION: u8 = 1;
 pub const MAC_SIZE: usize = 16;
 /// Bytes before the body.
 pub const PREFIX: usize = 8;
+/// Bytes of a cookie. The field stands first in a CALL and behind the destination in a PAIR_CALL; zeros = none.
+pub const COOKIE_SIZE: usize = 16;
 /// Longest certificate chain, room key to introducer.
 pub const MAX_CHAIN: usize = 4;
 /// A message 2 with the longest chain; message 1 is padded to it, so that no answer is longer than its cause.
@@ -35,6 +37,8 @@ pub mod step {
     pub const PAIR_ANSWER: u8 = 6;
     /// To a call of another wire version: ours is the version byte. No body.
     pub const OTHER_VERSION: u8 = 7;
+    /// To a call under load: 16 bytes to be put into the call's cookie field.
+    pub const COOKIE: u8 = 8;
 }
 
 /// What of two peers did not match, or why the room is closed to us.
@@ -155,13 +159,6 @@ pub struct Build {
 }
 
 impl Build {
-    /// The payload of both pair messages.
-    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        let mut reader = Reader(bytes);
-        let build = reader.build()?;
-        reader.end(build)
-    }
-
     /// Appends it.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.game_id.to_le_bytes());
@@ -181,11 +178,61 @@ impl Build {
     }
 }
 
+/// What every end says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Its build.
+    pub build: Build,
+    /// Whether it has AES in hardware; packets are sealed with AES-256-GCM only if both ends do.
+    pub has_aes: bool,
+}
+
+const HAS_AES: u8 = 1;
+
+impl Hello {
+    /// The payload of a PAIR_ANSWER.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let mut reader = Reader(bytes);
+        let hello = reader.hello()?;
+        reader.end(hello)
+    }
+
+    /// Appends it.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        self.build.emit(out);
+        out.push(if self.has_aes { HAS_AES } else { 0 });
+    }
+}
+
+/// The payload of a PAIR_CALL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairCall {
+    /// Who calls.
+    pub hello: Hello,
+    /// Grows with every call of one static key: an older or equal one is a replay.
+    pub stamp: u64,
+}
+
+impl PairCall {
+    /// Reads it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let mut reader = Reader(bytes);
+        let call = Self { hello: reader.hello()?, stamp: reader.u64()? };
+        reader.end(call)
+    }
+
+    /// Appends it.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        self.hello.emit(out);
+        out.extend_from_slice(&self.stamp.to_le_bytes());
+    }
+}
+
 /// The payload of XX message 3: who the guest is besides its Noise key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finish {
-    /// Its build.
-    pub build: Build,
+    /// What it says of itself.
+    pub hello: Hello,
     /// Its Ed25519 key.
     pub sign: [u8; 32],
 }
@@ -194,13 +241,13 @@ impl Finish {
     /// Reads it.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let mut reader = Reader(bytes);
-        let finish = Self { build: reader.build()?, sign: reader.take()? };
+        let finish = Self { hello: reader.hello()?, sign: reader.take()? };
         reader.end(finish)
     }
 
     /// Appends it.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        self.build.emit(out);
+        self.hello.emit(out);
         out.extend_from_slice(&self.sign);
     }
 }
@@ -208,8 +255,8 @@ impl Finish {
 /// The payload of XX message 2: who the introducer is, and why it may introduce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// Its build.
-    pub build: Build,
+    /// What it says of itself.
+    pub hello: Hello,
     /// The room's Ed25519 key; its fingerprint is half of the room's 32 bytes.
     pub room: [u8; 32],
     /// From the room key to the introducer, whose keys the last one holds.
@@ -217,14 +264,14 @@ pub struct Greeting {
 }
 
 const fn greeting_size(chain: usize) -> usize {
-    16 + 32 + 1 + chain * 136 - 32
+    17 + 32 + 1 + chain * 136 - 32
 }
 
 impl Greeting {
     /// Reads it; the last certificate's Noise key is not on the wire again, since the handshake proved it (`noise`).
     pub fn parse(bytes: &[u8], noise: &[u8; 32]) -> Result<Self, ParseError> {
         let mut reader = Reader(bytes);
-        let build = reader.build()?;
+        let hello = reader.hello()?;
         let room = reader.take()?;
         let [count] = reader.take()?;
         let count = usize::from(count);
@@ -238,12 +285,12 @@ impl Greeting {
             let expires_unix_s = reader.u64()?;
             chain.push(Certificate { identity, expires_unix_s, signature: reader.take()? });
         }
-        reader.end(Self { build, room, chain })
+        reader.end(Self { hello, room, chain })
     }
 
     /// Appends it.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        self.build.emit(out);
+        self.hello.emit(out);
         out.extend_from_slice(&self.room);
         out.push(self.chain.len() as u8);
         for (i, certificate) in self.chain.iter().enumerate() {
@@ -270,8 +317,11 @@ impl Reader<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn build(&mut self) -> Result<Build, ParseError> {
-        Ok(Build { game_id: self.u64()?, build_id: self.u64()? })
+    /// Bits that say what is not known yet are ignored.
+    fn hello(&mut self) -> Result<Hello, ParseError> {
+        let build = Build { game_id: self.u64()?, build_id: self.u64()? };
+        let [bits] = self.take()?;
+        Ok(Hello { build, has_aes: bits & HAS_AES != 0 })
     }
 
     fn end<T>(self, value: T) -> Result<T, ParseError> {
@@ -287,8 +337,8 @@ mod tests {
     fn the_longest_greeting_is_as_long_as_the_padding_assumes() {
         let identity = Identity { noise: [1; 32], sign: [2; 32] };
         let certificate = Certificate { identity, expires_unix_s: 3, signature: [4; 64] };
-        let build = Build { game_id: 5, build_id: 6 };
-        let greeting = Greeting { build, room: [7; 32], chain: vec![certificate; MAX_CHAIN] };
+        let hello = Hello { build: Build { game_id: 5, build_id: 6 }, has_aes: true };
+        let greeting = Greeting { hello, room: [7; 32], chain: vec![certificate; MAX_CHAIN] };
         let mut out = Vec::new();
         greeting.emit(&mut out);
         assert_eq!(PREFIX + 32 + 48 + out.len() + 16 + MAC_SIZE, MAX_GREETING);
@@ -322,17 +372,21 @@ mod tests {
                     Err(error) => proptest::prop_assert_eq!(error, ParseError::Malformed),
                 }
             }
-            for len in [16, 48] {
+            if let Some(bits) = bytes.get_mut(16) {
+                *bits &= HAS_AES;
+            }
+            for len in [17, 25, 49] {
                 let Some(bytes) = bytes.get(..len) else { break };
                 again.clear();
-                match (Build::parse(bytes), Finish::parse(bytes)) {
-                    (Ok(build), Err(_)) => build.emit(&mut again),
-                    (Err(_), Ok(finish)) => finish.emit(&mut again),
-                    both => panic!("{len} bytes are one of both: {both:?}"),
+                match (Hello::parse(bytes), PairCall::parse(bytes), Finish::parse(bytes)) {
+                    (Ok(hello), Err(_), Err(_)) => hello.emit(&mut again),
+                    (Err(_), Ok(call), Err(_)) => call.emit(&mut again),
+                    (Err(_), Err(_), Ok(finish)) => finish.emit(&mut again),
+                    all => panic!("{len} bytes are one of three: {all:?}"),
                 }
                 proptest::prop_assert_eq!(&again, bytes);
             }
-            if let Some(count) = bytes.get_mut(48) {
+            if let Some(count) = bytes.get_mut(49) {
                 *count = chain;
             }
             if let Ok(greeting) = Greeting::parse(&bytes, &[0; 32]) {

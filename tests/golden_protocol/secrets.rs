@@ -6,13 +6,13 @@ use blake2::digest::{Digest, FixedOutput, KeyInit, Update};
 use blake2::{Blake2s256, Blake2sMac256};
 use retick::base::{Addr, Entropy, Instant, PeerIndex};
 use retick::channel::handshake::{Handshakes, Identity, Output, Room};
-use retick::channel::{Channel, SessionKeys};
+use retick::channel::{Channel, Cipher, SessionKeys};
 use retick::config::RoomKey;
 use retick::wire::control::Certificate;
-use retick::wire::handshake::{Envelope, RefuseReason, step};
+use retick::wire::handshake::{Build, Envelope, Hello, RefuseReason, step};
 use retick::wire::message::Delivery;
 use retick::wire::section::{Section, sections};
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 /// Entropy that counts: every byte is one more than the last.
@@ -37,8 +37,9 @@ pub(super) fn checks() -> Vec<Check> {
     all.extend(join());
     all.extend(pair());
     all.push(other_version());
+    all.push(cookie());
     #[cfg(not(feature = "bench-unsealed"))]
-    all.push(sealed());
+    all.extend(sealed());
     all
 }
 
@@ -74,12 +75,21 @@ fn is_macked(datagram: &[u8], room: RoomKey) -> bool {
 }
 
 #[cfg(not(feature = "bench-unsealed"))]
-fn open(key: [u8; 32], counter: u64, clear: usize, packet: &[u8]) -> Vec<u8> {
+fn aead(cipher: Cipher, key: [u8; 32], counter: u64) -> (LessSafeKey, Nonce) {
     let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&counter.to_le_bytes());
-    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).expect("32 bytes"));
+    let algorithm = match cipher {
+        Cipher::Aes256Gcm => &AES_256_GCM,
+        Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+    };
+    let key = LessSafeKey::new(UnboundKey::new(algorithm, &key).expect("32 bytes"));
+    (key, Nonce::assume_unique_for_key(nonce))
+}
+
+#[cfg(not(feature = "bench-unsealed"))]
+fn open(cipher: Cipher, key: [u8; 32], counter: u64, clear: usize, packet: &[u8]) -> Vec<u8> {
+    let (key, nonce) = aead(cipher, key, counter);
     let mut sealed = packet[clear..].to_vec();
-    let nonce = Nonce::assume_unique_for_key(nonce);
     key.open_in_place(nonce, Aad::from(&packet[..clear]), &mut sealed).expect("authentic").to_vec()
 }
 
@@ -126,7 +136,8 @@ struct Party {
 
 impl Party {
     fn new(identity: Identity, entropy: Counting) -> Self {
-        let shakes = Handshakes::new(identity, 0x0101, 0x0202, 0, 1200);
+        let build = Build { game_id: 0x0101, build_id: 0x0202 };
+        let shakes = Handshakes::new(identity, Hello { build, has_aes: true }, 0, 1200);
         Self { shakes, entropy, keys: None, admission: None, refused: None }
     }
 
@@ -197,7 +208,7 @@ fn greet() -> (Party, Party, RoomKey, [Vec<u8>; 3]) {
 
 fn join() -> Vec<Check> {
     let (mut host, guest, room, [call, greeting, finish]) = greet();
-    assert_eq!([call.len(), greeting.len(), finish.len()], [681, 273, 136]);
+    assert_eq!([call.len(), greeting.len(), finish.len()], [682, 274, 137]);
     assert!(is_macked(&call, room));
     let keys = host.shakes.accept(host.admission.expect("asked")).expect("it waits");
     let joined = session("join-keys", &guest, &keys);
@@ -211,7 +222,7 @@ fn join() -> Vec<Check> {
     assert_eq!(guest.refused, Some(RefuseReason::RoomFull));
     #[cfg(not(feature = "bench-unsealed"))]
     {
-        let clear = open(keys.send, 0, 8, &refuse[..41]);
+        let clear = open(keys.cipher, keys.send, 0, 8, &refuse[..41]);
         assert_eq!(clear, [&[4, 4][..], &[0; 15]].concat(), "reason, ours 4, theirs 0");
     }
     vec![
@@ -237,7 +248,7 @@ fn pair() -> Vec<Check> {
     lower.shakes.start_pair(peer(2), &[address()], Instant::ZERO, &mut lower.entropy);
     let call = lower.drain().expect("a call");
     let answer = upper.take(&call).expect("an answer");
-    assert_eq!([call.len(), answer.len()], [89, 88]);
+    assert_eq!([call.len(), answer.len()], [114, 89]);
     assert_eq!(lower.take(&answer), None);
     let keys = session("pair-keys", &lower, upper.keys.as_ref().expect("it has answered"));
     vec![
@@ -262,29 +273,84 @@ fn other_version() -> Check {
     datagram("other-version", step::OTHER_VERSION, answer, room_key())
 }
 
-/// The first packet of a channel: a ping, a message, inputs.
+/// What a member under load answers a call with: 21 in one moment are too many.
+fn cookie() -> Check {
+    let (mut host, mut guest, room, _) = greet();
+    let answers = (0..21).map(|_| {
+        guest.shakes.start_join(address(), Instant::ZERO, &mut guest.entropy);
+        let call = guest.drain().expect("a call");
+        (host.take(&call).expect("an answer"), call)
+    });
+    let (answer, call) = answers.last().expect("21");
+    assert_eq!(answer.len(), 40);
+    assert_eq!(guest.take(&answer), None);
+    guest.shakes.handle_timeout(Instant::ZERO, &mut guest.entropy);
+    let again = guest.drain().expect("the call with the cookie");
+    assert_eq!(again[..8], call[..8]);
+    assert_eq!((&again[8..24], &again[24..666]), (&answer[8..24], &call[24..666]));
+    assert!(is_macked(&again, room));
+    datagram("cookie", step::COOKIE, answer, room)
+}
+
+/// The first packet of a channel by both ciphers (a ping, a message, inputs), the key after, and a packet sealed with that.
 #[cfg(not(feature = "bench-unsealed"))]
-fn sealed() -> Check {
+fn sealed() -> Vec<Check> {
     const NOW: Instant = Instant(0x0001_0203_0405);
+    const HOUR: std::time::Duration = std::time::Duration::from_secs(3600);
     const INPUTS: Section<'static> = Section::Inputs { flags: 0, body: &[1, 0, 0, 1, 1, 7] };
-    let keys = |send, receive| SessionKeys { send: [send; 32], receive: [receive; 32] };
-    let mut last = Vec::new();
-    INPUTS.emit(&mut last);
-    let mut channel = Channel::new(keys(1, 2), 1200, Instant::ZERO);
-    channel.set_sender(3);
-    channel.send_message(1, Delivery::Reliable, b"hi".to_vec()).expect("room");
-    let mut written = Vec::new();
-    channel.write_packet(&[], &last, NOW, NOW, &mut written);
-    let content = open([1; 32], 1, 6, &written);
-    let walked: Vec<_> = sections(&content).collect::<Result<_, _>>().expect("our own");
-    assert_eq!(walked.len(), 3);
-    assert_eq!(walked[1..], [Section::Reliable { stream: 1, seq: 0, data: b"hi" }, INPUTS]);
-    let is_read = move |bytes: &[u8]| {
-        let mut channel = Channel::new(keys(2, 1), 1200, Instant::ZERO);
-        let mut came = false;
-        let taken = channel.handle_packet(&mut bytes.to_vec(), NOW, &mut |section| came = section == INPUTS);
-        let message = channel.poll_message().map(|message| (message.stream, message.data));
-        taken.is_ok() && came && message == Some((1, b"hi".to_vec()))
-    };
-    Check { name: "sealed-packet", written, is_read: Box::new(is_read) }
+    let keys = |send, receive, cipher| SessionKeys { send: [send; 32], receive: [receive; 32], cipher };
+    let mut checks = Vec::new();
+    for (cipher, names) in [
+        (Cipher::Aes256Gcm, ["sealed-packet", "next-key", "sealed-packet-next"]),
+        (Cipher::ChaCha20Poly1305, ["sealed-packet-chacha", "next-key-chacha", "sealed-packet-next-chacha"]),
+    ] {
+        let mut last = Vec::new();
+        INPUTS.emit(&mut last);
+        let mut channel = Channel::new(keys(1, 2, cipher), 1200, NOW);
+        channel.set_sender(3);
+        channel.send_message(1, Delivery::Reliable, b"hi".to_vec()).expect("room");
+        let mut written = Vec::new();
+        channel.write_packet(&[], &last, NOW, NOW, &mut written);
+        let content = open(cipher, [1; 32], 1, 6, &written);
+        let walked: Vec<_> = sections(&content).collect::<Result<_, _>>().expect("our own");
+        assert_eq!(walked.len(), 3);
+        assert_eq!(walked[1..], [Section::Reliable { stream: 1, seq: 0, data: b"hi" }, INPUTS]);
+
+        let mut other = Channel::new(keys(2, 1, cipher), 1200, NOW);
+        other.handle_packet(&mut written.clone(), NOW, &mut |_| {}).expect("authentic");
+        let mut answer = Vec::new();
+        other.write_packet(&[], &[], NOW, NOW, &mut answer);
+        channel.handle_packet(&mut answer, NOW, &mut |_| {}).expect("authentic");
+        let mut after = Vec::new();
+        channel.write_packet(&[], &last, NOW + HOUR, NOW + HOUR, &mut after);
+        assert_eq!(after[0], 0x90, "the other epoch");
+        let (key, nonce) = aead(cipher, [1; 32], u64::MAX);
+        let mut next = [0; 32];
+        let _tag = key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut next).expect("short");
+        let content = open(cipher, next, 2, 6, &after);
+        assert!(sections(&content).any(|section| section == Ok(INPUTS)));
+
+        let is_read = move |bytes: &[u8]| {
+            let mut channel = Channel::new(keys(2, 1, cipher), 1200, Instant::ZERO);
+            let mut came = false;
+            let taken =
+                channel.handle_packet(&mut bytes.to_vec(), NOW, &mut |section| came = section == INPUTS);
+            let message = channel.poll_message().map(|message| (message.stream, message.data));
+            taken.is_ok() && came && message == Some((1, b"hi".to_vec()))
+        };
+        let first = written.clone();
+        let next_is_read = move |bytes: &[u8]| {
+            let mut channel = Channel::new(keys(2, 1, cipher), 1200, Instant::ZERO);
+            let mut came = false;
+            let both = [&first[..], bytes].map(|bytes| {
+                came = false;
+                channel.handle_packet(&mut bytes.to_vec(), NOW, &mut |section| came |= section == INPUTS)
+            });
+            both == [Ok(()), Ok(())] && came
+        };
+        checks.push(Check { name: names[0], written, is_read: Box::new(is_read) });
+        checks.push(fixed(names[1], &next));
+        checks.push(Check { name: names[2], written: after, is_read: Box::new(next_is_read) });
+    }
+    checks
 }

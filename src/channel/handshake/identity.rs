@@ -3,14 +3,14 @@
 //! Fed by: entropy. Yields: the public halves, and signatures through the room. Never: lets a private key out.
 
 use crate::base::Entropy;
+use crate::channel::crypto::{self, SigningKey};
 use crate::wire::control::Identity as MemberIdentity;
-use ring::signature::Ed25519KeyPair;
 use zeroize::Zeroize;
 
 /// A member's private keys.
 pub struct Identity {
     noise: [u8; 32],
-    sign: Ed25519KeyPair,
+    sign: SigningKey,
     public: MemberIdentity,
 }
 
@@ -21,11 +21,12 @@ impl Identity {
         entropy.fill(&mut noise);
         let mut seed = [0; 32];
         entropy.fill(&mut seed);
-        let sign = ed25519(&seed);
+        let sign = SigningKey::from_seed(&seed);
         seed.zeroize();
-        let public =
-            MemberIdentity { noise: super::noise::public_key(&noise), sign: super::room::public_key(&sign) };
-        Self { noise, sign, public }
+        let public = MemberIdentity { noise: crypto::public_key(&noise), sign: sign.public() };
+        let identity = Self { noise, sign, public };
+        noise.zeroize();
+        identity
     }
 
     /// What others know of us.
@@ -33,11 +34,16 @@ impl Identity {
         self.public
     }
 
+    /// A secret of this process for another purpose.
+    pub(super) fn secret_for(&self, purpose: &[u8]) -> [u8; 32] {
+        super::room::blake2s(&[purpose, &self.noise])
+    }
+
     pub(super) fn noise(&self) -> &[u8; 32] {
         &self.noise
     }
 
-    pub(super) fn signing(&self) -> &Ed25519KeyPair {
+    pub(super) fn signing(&self) -> &SigningKey {
         &self.sign
     }
 }
@@ -52,8 +58,4 @@ impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Identity(redacted)")
     }
-}
-
-pub(super) fn ed25519(seed: &[u8; 32]) -> Ed25519KeyPair {
-    Ed25519KeyPair::from_seed_unchecked(seed).expect("an Ed25519 seed is any 32 bytes, and the type says 32")
 }

@@ -4,7 +4,7 @@
 //! Never: holds more than `MAX_HANDSHAKES` half-open ones or one longer than its life.
 
 use super::noise::{self, Role};
-use super::{Incoming, LIFE, Local, Outbox, Output};
+use super::{Door, Incoming, LIFE, Local, Outbox, Output};
 use crate::base::PeerIndex;
 use crate::base::limits::MAX_HANDSHAKES;
 use crate::base::{Addr, Entropy, Instant};
@@ -15,6 +15,7 @@ use crate::wire::handshake::{Envelope, Finish, Greeting, Refusal, VERSION, step}
 use crate::wire::header::NO_SENDER;
 use snow::HandshakeState;
 use std::collections::VecDeque;
+use zeroize::Zeroize;
 
 struct Introduction {
     from: Addr,
@@ -27,10 +28,67 @@ struct Introduction {
 }
 
 enum Stage {
-    Greeted(Box<HandshakeState>),
+    Greeted(Box<Greeted>),
     Asked(SessionKeys),
     Accepted,
     Refused,
+}
+
+/// A guest's call and our answer, with all that is needed to come to this point again: `snow` cannot go back from a forged
+/// message 3 to where it was, and nobody may end a handshake by forging one.
+struct Greeted {
+    noise: HandshakeState,
+    drawn: [u8; 32],
+    call: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl Greeted {
+    /// Reads message 1; yields message 2, too.
+    fn new(local: &Local, drawn: [u8; 32], call: &[u8], payload: Vec<u8>) -> Option<(Self, Vec<u8>)> {
+        let room = local.room.as_ref()?;
+        let mut noise = noise::with_stranger(&local.identity, room, Role::Responder, &mut Again(drawn))?;
+        let mut padding = vec![0; call.len()];
+        noise.read_message(call, &mut padding).ok()?;
+        let mut body = vec![0; payload.len() + 32 + 48 + 16];
+        let len = noise.write_message(&payload, &mut body).ok()?;
+        body.truncate(len);
+        Some((Self { noise, drawn, call: call.to_vec(), payload }, body))
+    }
+
+    /// Message 3: what it says, and the guest's key.
+    fn finish(&mut self, local: &Local, message: &[u8]) -> Option<(Vec<u8>, [u8; 32])> {
+        let mut payload = vec![0; message.len()];
+        if let Ok(len) = self.noise.read_message(message, &mut payload) {
+            payload.truncate(len);
+            return Some((payload, self.noise.get_remote_static()?.try_into().ok()?));
+        }
+        if let Some((again, _)) = Self::new(local, self.drawn, &self.call, self.payload.clone()) {
+            *self = again;
+        }
+        None
+    }
+}
+
+impl Drop for Greeted {
+    fn drop(&mut self) {
+        self.drawn.zeroize();
+    }
+}
+
+/// Randomness that was drawn before.
+struct Again([u8; 32]);
+
+impl Entropy for Again {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.0[..bytes.len()]);
+    }
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
 }
 
 #[derive(Default)]
@@ -45,6 +103,7 @@ impl Introductions {
         &mut self,
         local: &Local,
         incoming: &Incoming<'_>,
+        door: &mut Door<'_>,
         entropy: &mut dyn Entropy,
         outbox: &mut Outbox,
     ) -> Option<()> {
@@ -60,14 +119,18 @@ impl Introductions {
         if local.chain.is_empty() {
             return Some(()); // we may not introduce
         }
-        let mut noise = noise::with_stranger(&local.identity, room, Role::Responder, entropy)?;
-        let mut padding = vec![0; incoming.envelope.body.len()];
-        noise.read_message(incoming.envelope.body, &mut padding).ok()?;
+        let (cookie, message) = incoming.envelope.body.split_first_chunk()?;
+        if !door.admits(local, incoming, cookie, outbox) {
+            return Some(());
+        }
         let mut payload = Vec::new();
-        Greeting { build: local.build, room: public, chain: local.chain.clone() }.emit(&mut payload);
-        let mut body = vec![0; payload.len() + 32 + 48 + 16];
-        let len = noise.write_message(&payload, &mut body).ok()?;
-        let answer = local.datagram(step::GREETING, id, &body[..len]);
+        Greeting { hello: local.hello, room: public, chain: local.chain.clone() }.emit(&mut payload);
+        let mut drawn = [0; 32];
+        entropy.fill(&mut drawn);
+        let greeted = Greeted::new(local, drawn, message, payload);
+        drawn.zeroize();
+        let (greeted, body) = greeted?;
+        let answer = local.datagram(step::GREETING, id, &body);
         outbox.answer(from, &answer, incoming.size());
         if self.open.len() >= MAX_HANDSHAKES {
             self.open.pop_front();
@@ -79,7 +142,7 @@ impl Introductions {
             admission: self.next_admission,
             expires: incoming.now + LIFE,
             answer,
-            stage: Stage::Greeted(Box::new(noise)),
+            stage: Stage::Greeted(Box::new(greeted)),
         });
         Some(())
     }
@@ -92,8 +155,8 @@ impl Introductions {
     ) -> Option<()> {
         let (from, id) = (incoming.from, incoming.envelope.id);
         let open = self.open.iter_mut().find(|open| open.from == from && open.id == id)?;
-        let noise = match &mut open.stage {
-            Stage::Greeted(noise) => noise,
+        let greeted = match &mut open.stage {
+            Stage::Greeted(greeted) => greeted,
             Stage::Refused => {
                 outbox.answer(from, &open.answer, incoming.size());
                 return Some(());
@@ -101,14 +164,14 @@ impl Introductions {
             // The guest repeats until our first packet reaches it.
             Stage::Asked(_) | Stage::Accepted => return Some(()),
         };
-        let mut payload = vec![0; incoming.envelope.body.len()];
-        let len = noise.read_message(incoming.envelope.body, &mut payload).ok()?;
-        let guest: [u8; 32] = noise.get_remote_static()?.try_into().ok()?;
-        let keys = noise::keys(noise);
-        let finish = Finish::parse(&payload[..len]);
+        let (payload, guest) = greeted.finish(local, incoming.envelope.body)?;
+        let Ok(finish) = Finish::parse(&payload) else {
+            open.stage = Stage::Accepted; // of a version that says more: it is not answered
+            return None;
+        };
+        let keys = noise::keys(&mut greeted.noise, local.cipher_with(&finish.hello));
         open.stage = Stage::Asked(keys);
-        let finish = finish.ok()?;
-        if let Some(refusal) = local.build.differs(&finish.build) {
+        if let Some(refusal) = local.differs(&finish.hello) {
             let admission = open.admission;
             self.refuse(local, admission, refusal, outbox);
             return Some(());
@@ -141,12 +204,17 @@ impl Introductions {
         Envelope { sender, version: VERSION, step: step::REFUSE, id: open.id, body: &[] }.emit(&mut bytes);
         let prefix = bytes.len();
         refusal.emit(&mut bytes);
-        Seal::new(&keys).seal(0, prefix, &mut bytes);
+        Seal::new(&keys, Instant::ZERO).seal(0, prefix, &mut bytes);
         local.add_mac(&mut bytes);
         // Shorter than the finish that caused it.
         outbox.transmit(open.from, &bytes);
         open.answer = bytes;
         outbox.push(Output::Refused { from: open.from, refusal, us: false });
+    }
+
+    /// How many were greeted and have not finished.
+    pub(super) fn half_open(&self) -> usize {
+        self.open.iter().filter(|open| matches!(open.stage, Stage::Greeted(_))).count()
     }
 
     #[cfg(test)]

@@ -7,7 +7,9 @@ use super::noise::{self, Role};
 use super::{Incoming, LIFE, Local, Outbox, Output, Retry};
 use crate::base::{Addr, Entropy, Instant};
 use crate::channel::seal::Seal;
-use crate::wire::handshake::{Finish, Greeting, MAC_SIZE, MAX_GREETING, PREFIX, Refusal, RefuseReason, step};
+use crate::wire::handshake::{
+    COOKIE_SIZE, Finish, Greeting, MAC_SIZE, MAX_GREETING, PREFIX, Refusal, RefuseReason, step,
+};
 use snow::HandshakeState;
 
 /// Clear key and tag around the padding of message 1.
@@ -19,6 +21,7 @@ pub(super) struct Join {
     message: Vec<u8>,
     retry: Retry,
     give_up: Instant,
+    has_cookie: bool,
     stage: Stage,
 }
 
@@ -44,13 +47,14 @@ impl Join {
         let id = u32::from_le_bytes(id);
         let mut noise = noise::with_stranger(&local.identity, room, Role::Initiator, entropy)?;
         let size = local.max_datagram.min(MAX_GREETING);
-        let padding = vec![0; size.saturating_sub(PREFIX + CALL_NOISE + MAC_SIZE)];
-        let mut body = vec![0; CALL_NOISE + padding.len()];
-        let len = noise.write_message(&padding, &mut body).ok()?;
-        let message = local.datagram(step::CALL, id, &body[..len]);
+        let padding = vec![0; size.saturating_sub(PREFIX + COOKIE_SIZE + CALL_NOISE + MAC_SIZE)];
+        let mut body = vec![0; COOKIE_SIZE + CALL_NOISE + padding.len()];
+        noise.write_message(&padding, &mut body[COOKIE_SIZE..]).ok()?;
+        let message = local.datagram(step::CALL, id, &body);
         outbox.transmit(to, &message);
         let stage = Stage::Called(Box::new(noise));
-        Some(Self { to, id, message, retry: Retry::new(now), give_up: now + LIFE, stage })
+        let (retry, give_up) = (Retry::new(now), now + LIFE);
+        Some(Self { to, id, message, retry, give_up, has_cookie: false, stage })
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -59,6 +63,24 @@ impl Join {
 
     pub(super) fn is_unanswered(&self) -> bool {
         matches!(self.stage, Stage::Called(_))
+    }
+
+    /// The member we call is busy and wants us to prove our address. Says whether this is about our call.
+    pub(super) fn handle_cookie(
+        &mut self,
+        local: &Local,
+        incoming: &Incoming<'_>,
+        cookie: &[u8; COOKIE_SIZE],
+    ) -> bool {
+        if incoming.from != self.to || incoming.envelope.id != self.id || !self.is_unanswered() {
+            return false;
+        }
+        local.add_cookie(&mut self.message, PREFIX, cookie);
+        // Once at once; whoever sends us more of them makes us send no more.
+        if !std::mem::replace(&mut self.has_cookie, true) {
+            self.retry.at = incoming.now;
+        }
+        true
     }
 
     /// Says whether the join is over; `None` for what makes no sense.
@@ -91,17 +113,17 @@ impl Join {
             return refuse(outbox, 0, 0);
         };
         let mut payload = Vec::new();
-        Finish { build: local.build, sign: local.identity.public().sign }.emit(&mut payload);
+        Finish { hello: local.hello, sign: local.identity.public().sign }.emit(&mut payload);
         let mut body = vec![0; payload.len() + 48 + 16];
         let len = noise.write_message(&payload, &mut body).ok()?;
-        let keys = noise::keys(noise);
-        let seal = Box::new(Seal::new(&keys));
+        let keys = noise::keys(noise, local.cipher_with(&greeting.hello));
+        let seal = Box::new(Seal::new(&keys, now));
         self.to = from;
         self.message = local.datagram(step::FINISH, self.id, &body[..len]);
         self.retry = Retry::new(now);
         self.give_up = now + LIFE;
         outbox.transmit(from, &self.message);
-        if let Some(refusal) = local.build.differs(&greeting.build) {
+        if let Some(refusal) = local.differs(&greeting.hello) {
             self.stage = Stage::Unfit(seal);
             outbox.push(Output::Refused { from, refusal, us: true });
         } else {
@@ -113,11 +135,11 @@ impl Join {
 
     /// Says whether the join is over; `None` for what is not the introducer's.
     pub(super) fn handle_refuse(&mut self, incoming: &Incoming<'_>, outbox: &mut Outbox) -> Option<bool> {
-        let (Stage::Finished(seal) | Stage::Unfit(seal)) = &self.stage else {
+        let (Stage::Finished(seal) | Stage::Unfit(seal)) = &mut self.stage else {
             return None;
         };
         let mut bytes = incoming.covered.to_vec();
-        let refusal = Refusal::parse(seal.open(0, PREFIX, &mut bytes)?).ok()?.turned();
+        let refusal = Refusal::parse(seal.open(false, 0, PREFIX, &mut bytes, incoming.now)?).ok()?.turned();
         if matches!(self.stage, Stage::Finished(_)) {
             outbox.push(Output::Refused { from: incoming.from, refusal, us: true });
         }

@@ -2,8 +2,9 @@
 //!
 //! Fed by: handshake datagrams, the node's wishes and verdicts, time, entropy. Yields: datagrams, session keys, questions
 //! (`Admission`) and refusals with their reason. Never: answers who does not know the room, sends more bytes back than came,
-//! or decides who is let in. Cookies, rekeying and replay marks for first messages come on top of this.
+//! or decides who is let in.
 
+mod guard;
 pub mod identity;
 mod introduce;
 mod join;
@@ -17,8 +18,11 @@ mod tests;
 use crate::base::limits::MAX_PEERS;
 use crate::base::{Addr, Entropy, Instant, PeerIndex};
 use crate::channel::SessionKeys;
+use crate::channel::crypto::Cipher;
 use crate::wire::control::Certificate;
-use crate::wire::handshake::{Build, Envelope, MAC_SIZE, Refusal, RefuseReason, VERSION, step};
+use crate::wire::handshake::{
+    COOKIE_SIZE, Envelope, Hello, MAC_SIZE, MAX_GREETING, Refusal, RefuseReason, VERSION, step,
+};
 use crate::wire::header::NO_SENDER;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -90,14 +94,16 @@ pub enum Output {
 pub struct HandshakeStats {
     /// They do not know the room.
     pub dropped_strangers: u64,
-    /// They know the room, but fit no handshake, or make no sense.
+    /// They know the room, but fit no handshake, make no sense, or are replays.
     pub dropped_malformed: u64,
+    /// First messages that were answered with a cookie.
+    pub cookies: u64,
 }
 
 /// What all handshakes of this node share.
 struct Local {
     identity: Identity,
-    build: Build,
+    hello: Hello,
     unix_time_s: u64,
     max_datagram: usize,
     room: Option<Room>,
@@ -112,6 +118,24 @@ impl Local {
         Envelope { sender, version: VERSION, step, id, body }.emit(&mut bytes);
         self.add_mac(&mut bytes);
         bytes
+    }
+
+    /// How packets to this peer are sealed.
+    fn cipher_with(&self, theirs: &Hello) -> Cipher {
+        Cipher::agreed(self.hello.has_aes, theirs.has_aes)
+    }
+
+    fn differs(&self, theirs: &Hello) -> Option<Refusal> {
+        self.hello.build.differs(&theirs.build)
+    }
+
+    /// Puts a cookie into a finished call whose field for it stands there.
+    fn add_cookie(&self, call: &mut Vec<u8>, at: usize, cookie: &[u8; COOKIE_SIZE]) {
+        if let Some(field) = call.get_mut(at..at + COOKIE_SIZE) {
+            field.copy_from_slice(cookie);
+            call.truncate(call.len() - MAC_SIZE);
+            self.add_mac(call);
+        }
     }
 
     fn add_mac(&self, bytes: &mut Vec<u8>) {
@@ -181,9 +205,37 @@ impl Incoming<'_> {
     }
 }
 
+/// The guard as the cores see it.
+struct Door<'a> {
+    guard: &'a mut guard::Guard,
+    half_open: usize,
+    cookies: &'a mut u64,
+}
+
+impl Door<'_> {
+    /// Whether a first message is served; otherwise it has got a cookie.
+    fn admits(
+        &mut self,
+        local: &Local,
+        incoming: &Incoming<'_>,
+        cookie: &[u8; COOKIE_SIZE],
+        outbox: &mut Outbox,
+    ) -> bool {
+        let (from, now) = (incoming.from, incoming.now);
+        if self.guard.admits(from, cookie, self.half_open, now) {
+            return true;
+        }
+        *self.cookies += 1;
+        let answer = local.datagram(step::COOKIE, incoming.envelope.id, &self.guard.cookie(from, now));
+        outbox.answer(from, &answer, incoming.size());
+        false
+    }
+}
+
 /// All handshakes of one node.
 pub struct Handshakes {
     local: Local,
+    guard: guard::Guard,
     join: Option<join::Join>,
     introductions: introduce::Introductions,
     pairs: [pair::Pair; MAX_PEERS],
@@ -204,17 +256,12 @@ impl std::fmt::Debug for Handshakes {
 
 impl Handshakes {
     /// A node that knows no room yet. `unix_time_s` 0 leaves the expiry of certificates unchecked.
-    pub fn new(
-        identity: Identity,
-        game_id: u64,
-        build_id: u64,
-        unix_time_s: u64,
-        max_datagram: usize,
-    ) -> Self {
+    pub fn new(identity: Identity, hello: Hello, unix_time_s: u64, max_datagram: usize) -> Self {
         Self {
+            guard: guard::Guard::new(identity.secret_for(b"retick guard")),
             local: Local {
                 identity,
-                build: Build { game_id, build_id },
+                hello,
                 unix_time_s,
                 max_datagram,
                 room: None,
@@ -340,10 +387,15 @@ impl Handshakes {
             self.stats.dropped_strangers += 1;
             return;
         };
+        // None of ours is longer, so no stranger makes us hash more than that.
         let Ok((envelope, covered, mac)) = Envelope::parse(bytes) else {
             self.stats.dropped_malformed += 1;
             return;
         };
+        if bytes.len() > MAX_GREETING {
+            self.stats.dropped_malformed += 1;
+            return;
+        }
         if !room.is_mac(covered, mac) {
             self.stats.dropped_strangers += 1;
             return;
@@ -361,8 +413,10 @@ impl Handshakes {
 
     fn handle_step(&mut self, incoming: &Incoming<'_>, entropy: &mut dyn Entropy) -> Option<()> {
         let (local, outbox) = (&mut self.local, &mut self.outbox);
+        let half_open = self.introductions.half_open();
+        let mut door = Door { guard: &mut self.guard, half_open, cookies: &mut self.stats.cookies };
         match incoming.envelope.step {
-            step::CALL => self.introductions.handle_call(local, incoming, entropy, outbox),
+            step::CALL => self.introductions.handle_call(local, incoming, &mut door, entropy, outbox),
             step::FINISH => self.introductions.handle_finish(local, incoming, outbox),
             step::GREETING | step::REFUSE => {
                 let join = self.join.as_mut().filter(|join| join.id() == incoming.envelope.id)?;
@@ -378,7 +432,17 @@ impl Handshakes {
             }
             step::PAIR_CALL | step::PAIR_ANSWER => {
                 let peer = PeerIndex::new(incoming.envelope.sender)?;
-                self.pairs[peer.index()].handle(local, peer, incoming, entropy, outbox)
+                self.pairs[peer.index()].handle(local, peer, incoming, &mut door, entropy, outbox)
+            }
+            step::COOKIE => {
+                let cookie = incoming.envelope.body.first_chunk()?;
+                if incoming.envelope.body.len() != COOKIE_SIZE {
+                    return None;
+                }
+                let is_join =
+                    self.join.as_mut().is_some_and(|join| join.handle_cookie(local, incoming, cookie));
+                let is_pair = self.pairs.iter_mut().any(|pair| pair.handle_cookie(incoming, cookie));
+                (is_join || is_pair).then_some(())
             }
             _ => None,
         }
@@ -412,13 +476,13 @@ impl Handshakes {
     }
 
     /// Fires every deadline that is due at `now`.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    pub fn handle_timeout(&mut self, now: Instant, entropy: &mut dyn Entropy) {
         if self.join.as_mut().is_some_and(|join| join.handle_timeout(now, &mut self.outbox)) {
             self.join = None;
         }
         self.introductions.handle_timeout(now);
-        for pair in &mut self.pairs {
-            pair.handle_timeout(now, &mut self.outbox);
+        for (pair, peer) in self.pairs.iter_mut().zip(PeerIndex::all()) {
+            pair.handle_timeout(&self.local, peer, now, entropy, &mut self.outbox);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Noise by `snow`: the two patterns, with randomness that the caller hands in.
+//! Noise by `snow`: the two patterns, with randomness that the caller hands in, and with ciphers and keys of ours, which are
+//! wiped when dropped.
 //!
 //! Fed by: keys, the room, entropy. Yields: handshake states and, at their end, the session's keys.
 //! Never: draws randomness by itself (a simulation must repeat), or seals a packet; `seal` does.
@@ -6,9 +7,11 @@
 use super::identity::Identity;
 use super::room::Room;
 use crate::base::Entropy;
+use crate::base::limits::TAG_SIZE;
 use crate::channel::SessionKeys;
+use crate::channel::crypto::{self, X25519};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
-use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
+use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroize;
@@ -75,28 +78,20 @@ fn build(
 }
 
 /// The keys of a finished handshake.
-pub(super) fn keys(state: &mut HandshakeState) -> SessionKeys {
+pub(super) fn keys(state: &mut HandshakeState, cipher: crypto::Cipher) -> SessionKeys {
     let initiator = state.is_initiator();
-    let (to_responder, to_initiator) = state.dangerously_get_raw_split();
-    if initiator {
-        SessionKeys { send: to_responder, receive: to_initiator }
+    let (mut to_responder, mut to_initiator) = state.dangerously_get_raw_split();
+    let keys = if initiator {
+        SessionKeys { send: to_responder, receive: to_initiator, cipher }
     } else {
-        SessionKeys { send: to_initiator, receive: to_responder }
-    }
+        SessionKeys { send: to_initiator, receive: to_responder, cipher }
+    };
+    to_responder.zeroize();
+    to_initiator.zeroize();
+    keys
 }
 
-/// The public half of an X25519 key.
-pub(super) fn public_key(private: &[u8; 32]) -> [u8; 32] {
-    let mut dh = DefaultResolver
-        .resolve_dh(&DHChoice::Curve25519)
-        .expect("snow is built with use-curve25519, see Cargo.toml");
-    dh.set(private);
-    let mut public = [0; 32];
-    public.copy_from_slice(dh.pubkey());
-    public
-}
-
-/// snow's primitives (the cipher from `ring`), with our randomness.
+/// snow's hash and our ciphers, keys and randomness.
 struct Resolver([u8; DRAWN]);
 
 impl CryptoResolver for Resolver {
@@ -104,13 +99,47 @@ impl CryptoResolver for Resolver {
         Some(Box::new(Drawn { bytes: self.0, used: 0 }))
     }
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        DefaultResolver.resolve_dh(choice)
+        matches!(choice, DHChoice::Curve25519).then(|| Box::<X25519>::default() as Box<dyn Dh>)
     }
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
         DefaultResolver.resolve_hash(choice)
     }
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        RingResolver.resolve_cipher(choice)
+        matches!(choice, CipherChoice::ChaChaPoly).then(|| Box::<ChaChaPoly>::default() as Box<dyn Cipher>)
+    }
+}
+
+/// The cipher of the handshake itself; `None` before a key is set.
+#[derive(Default)]
+struct ChaChaPoly(Option<crypto::Key>);
+
+impl Cipher for ChaChaPoly {
+    fn name(&self) -> &'static str {
+        "ChaChaPoly"
+    }
+    fn set(&mut self, key: &[u8; 32]) {
+        self.0 = Some(crypto::Key::new(crypto::Cipher::ChaCha20Poly1305, key));
+    }
+    fn encrypt(&self, nonce: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
+        let key = self.0.as_ref().expect("snow sets a key before it seals with one");
+        let (content, tag) = out.split_at_mut(plaintext.len());
+        content.copy_from_slice(plaintext);
+        tag[..TAG_SIZE].copy_from_slice(&key.seal(nonce, authtext, content));
+        plaintext.len() + TAG_SIZE
+    }
+    fn decrypt(
+        &self,
+        nonce: u64,
+        authtext: &[u8],
+        ciphertext: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, snow::Error> {
+        let key = self.0.as_ref().ok_or(snow::Error::Decrypt)?;
+        let mut sealed = ciphertext.to_vec();
+        let opened = key.open(nonce, authtext, &mut sealed).ok_or(snow::Error::Decrypt)?;
+        let size = opened.len();
+        out.get_mut(..size).ok_or(snow::Error::Decrypt)?.copy_from_slice(opened);
+        Ok(size)
     }
 }
 

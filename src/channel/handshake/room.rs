@@ -6,12 +6,12 @@
 
 use super::identity::Identity;
 use crate::base::Entropy;
+use crate::channel::crypto::{SigningKey, verify};
 use crate::config::RoomKey;
 use crate::wire::control::{Certificate, Identity as MemberIdentity};
 use crate::wire::handshake::{MAC_SIZE, MAX_CHAIN};
 use blake2::digest::{Digest, FixedOutput, KeyInit, Update};
 use blake2::{Blake2s256, Blake2sMac256};
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroize;
 
 const PROTOCOL: &[u8] = b"retick 1";
@@ -26,7 +26,7 @@ pub struct Room {
     /// The room's Ed25519 key, once it is known: its fingerprint is checked.
     public: Option<[u8; 32]>,
     /// Only at the peer that opened the room.
-    signing: Option<Ed25519KeyPair>,
+    signing: Option<SigningKey>,
 }
 
 impl Room {
@@ -34,13 +34,14 @@ impl Room {
     pub fn create(entropy: &mut dyn Entropy) -> Self {
         let mut seed = [0; 32];
         entropy.fill(&mut seed);
-        let signing = super::identity::ed25519(&seed);
+        let signing = SigningKey::from_seed(&seed);
         seed.zeroize();
-        let public = public_key(&signing);
+        let public = signing.public();
         let mut key = [0; 32];
         entropy.fill(&mut key[..SECRET]);
         key[SECRET..].copy_from_slice(&fingerprint(&public));
         let mut room = Self::from_key(RoomKey(key));
+        key.zeroize();
         room.public = Some(public);
         room.signing = Some(signing);
         room
@@ -110,9 +111,8 @@ impl Room {
         self.sign(issuer.signing(), identity, expires_unix_s)
     }
 
-    fn sign(&self, with: &Ed25519KeyPair, identity: &MemberIdentity, expires_unix_s: u64) -> Certificate {
-        let mut signature = [0; 64];
-        signature.copy_from_slice(with.sign(&self.statement(identity, expires_unix_s)).as_ref());
+    fn sign(&self, with: &SigningKey, identity: &MemberIdentity, expires_unix_s: u64) -> Certificate {
+        let signature = with.sign(&self.statement(identity, expires_unix_s));
         Certificate { identity: *identity, expires_unix_s, signature }
     }
 
@@ -134,7 +134,9 @@ impl Room {
                 return None;
             }
             let statement = self.statement(&certificate.identity, expires);
-            UnparsedPublicKey::new(&ED25519, issuer).verify(&statement, &certificate.signature).ok()?;
+            if !verify(&issuer, &statement, &certificate.signature) {
+                return None;
+            }
             issuer = certificate.identity.sign;
         }
         chain.last().map(|certificate| certificate.identity)
@@ -194,14 +196,8 @@ fn low(fingerprint: &[u8]) -> u64 {
     fingerprint.iter().take(8).fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-pub(super) fn public_key(pair: &Ed25519KeyPair) -> [u8; 32] {
-    let mut public = [0; 32];
-    public.copy_from_slice(pair.public_key().as_ref());
-    public
-}
-
 /// Each label is a fixed string and only the last part varies, so joining them is unambiguous.
-fn blake2s(parts: &[&[u8]]) -> [u8; 32] {
+pub(super) fn blake2s(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Blake2s256::new();
     for part in parts {
         Digest::update(&mut hash, part);

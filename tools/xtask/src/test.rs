@@ -68,6 +68,12 @@ const PARTS: &[Part] = &[
         match_with_kill(full)
     }),
     full_part("long-match", "ten processes, 60 s, a bad network", &ENGINES, |_| long_match()),
+    full_part(
+        "pure-crypto",
+        "channel, simnet and vectors by primitives without ring, and both side by side",
+        &REST,
+        |_| pure_crypto(),
+    ),
     full_part("threads", "no data race between the halves (thread sanitizer)", &REST, |_| threads::run()),
     full_part("bench", "the benchmarks, each bar beside its figure", &REST, |_| {
         bench::run(&bench::Options::default())
@@ -160,8 +166,10 @@ fn cargo(words: &str) -> Outcome {
 
 fn build() -> Outcome {
     cargo("build --quiet --locked --workspace --all-targets")?;
-    cargo("check --quiet --locked --package retick --no-default-features")?;
-    cargo("check --quiet --locked --package retick --no-default-features --features io")
+    cargo("check --quiet --locked --package retick --no-default-features --features ring")?;
+    cargo("check --quiet --locked --package retick --no-default-features --features io,ring")?;
+    // For targets that ring lacks: the same wire by other primitives.
+    cargo("check --quiet --locked --package retick --no-default-features --features io,ffi,pure-rust-crypto")
 }
 
 fn tests() -> Outcome {
@@ -173,7 +181,15 @@ fn tests() -> Outcome {
     } else {
         cargo(&format!("test {WHICH} --no-fail-fast"))?;
     }
-    cargo("test --quiet --locked --no-default-features --test session_frame")
+    cargo("test --quiet --locked --no-default-features --features ring --test session_frame")
+}
+
+/// The feature `pure-rust-crypto` alone and beside `ring`: what one sealed the other opens.
+fn pure_crypto() -> Outcome {
+    const ALONE: &str = "--no-default-features --features io,ffi,pure-rust-crypto";
+    cargo(&format!("test --quiet --locked --package retick {ALONE} --lib"))?;
+    cargo(&format!("test --quiet --locked --package retick {ALONE} --test golden_protocol"))?;
+    cargo("test --quiet --locked --package retick --features pure-rust-crypto --lib channel::crypto")
 }
 
 /// The sample's simulation by itself, against its golden digest: what differs here would be a desync between players.

@@ -33,7 +33,7 @@ pub(crate) fn run() -> Outcome {
 
 fn test(host: &str, name: &str) -> Command {
     let mut command = cargo("test", host);
-    command.args(["--no-default-features", "--features", "io", "--test", name]);
+    command.args(["--no-default-features", "--features", "io,ring", "--test", name]);
     command.env("TSAN_OPTIONS", options());
     command
 }
