@@ -288,6 +288,7 @@ impl Node {
 
     /// Tells the mesh handle; waits in order while the game does not poll.
     fn tell(&mut self, news: MeshNews) {
+        tell::log_event(&news);
         if self.backlog.is_empty() {
             match self.port.tell(news) {
                 Ok(()) | Err(Refused::Closed(_)) => return,

@@ -138,3 +138,33 @@ impl Node {
         }
     }
 }
+
+/// What happens in a room, in the log too: a report of a player then tells the story without a debugger.
+pub(super) fn log_event(news: &MeshNews) {
+    match news {
+        MeshNews::Joined { us, .. } => log::info!("in the room, as peer {us}"),
+        MeshNews::Refused { address, refusal, us } => {
+            let whom = if *us { "we are refused by" } else { "we refuse" };
+            log::info!("{whom} {address}: {refusal:?}");
+        }
+        MeshNews::PeerJoined { peer } => log::info!("peer {peer} joined the room"),
+        MeshNews::PeerConnected { peer, address } => log::info!("peer {peer} is connected, at {address}"),
+        MeshNews::PeerReady { peer, local_slots } => {
+            log::info!("peer {peer} is ready, for {local_slots} slots")
+        }
+        MeshNews::SettingsDiffer { peer, refusal } => {
+            log::warn!("no start, peer {peer} differs: {refusal:?}")
+        }
+        MeshNews::Starting { at } => log::info!("the match begins at {at} of mesh time"),
+        MeshNews::Interrupted { peer } => log::info!("peer {peer} is not heard"),
+        MeshNews::Resumed { peer, silence_ms } => {
+            log::info!("peer {peer} is heard again after {silence_ms} ms");
+        }
+        MeshNews::GameStalled { peer } => log::info!("the game of peer {peer} does not call in"),
+        MeshNews::GameResumed { peer } => log::info!("the game of peer {peer} calls in again"),
+        MeshNews::Left { peer, reason } => log::info!("peer {peer} left: {reason:?}"),
+        // Not events of the room, and too many of them.
+        MeshNews::Message { .. } | MeshNews::Link { .. } | MeshNews::Counters { .. } | MeshNews::Clock(_) => {
+        }
+    }
+}

@@ -40,7 +40,11 @@ fn a_rollback_pending_at_the_prediction_limit_is_still_done() {
 fn the_call_that_learns_of_the_start_begins_nothing_so_that_frame_0_has_its_inputs() {
     let mut rig = Rig::new(config(4, 0), &[0, 1]);
     let slot = Slot::new(0).unwrap();
-    assert_eq!(rig.session.add_local_input(slot, &[5]), Err(SessionError::NotLocalSlot), "nothing is known yet");
+    assert_eq!(
+        rig.session.add_local_input(slot, &[5]),
+        Err(SessionError::NotLocalSlot),
+        "nothing is known yet"
+    );
     assert_eq!(rig.session.begin_frame(rig.now), Ok(Verdict::Stall(StallReason::NotStarted)));
     assert_eq!((rig.session.step_count(), rig.session.stats().stalls), (0, 0));
     rig.session.end_frame(rig.now).unwrap();
