@@ -21,7 +21,7 @@ use zeroize::Zeroize;
 const REKEY_AFTER_PACKETS: u64 = 1 << 20;
 /// The same by time: 2^20 packets at 60 Hz take five hours.
 #[cfg(not(feature = "bench-unsealed"))]
-const REKEY_AFTER: Duration = Duration::from_secs(3600);
+const REKEY_AFTER: Duration = Duration::from_hours(1);
 /// Packets of the key before are late by less than this, or nobody waits for them.
 #[cfg(not(feature = "bench-unsealed"))]
 const KEEP_PREVIOUS: Duration = Duration::from_secs(10);

@@ -150,10 +150,10 @@ pub(super) fn log_event(news: &MeshNews) {
         MeshNews::PeerJoined { peer } => log::info!("peer {peer} joined the room"),
         MeshNews::PeerConnected { peer, address } => log::info!("peer {peer} is connected, at {address}"),
         MeshNews::PeerReady { peer, local_slots } => {
-            log::info!("peer {peer} is ready, for {local_slots} slots")
+            log::info!("peer {peer} is ready, for {local_slots} slots");
         }
         MeshNews::SettingsDiffer { peer, refusal } => {
-            log::warn!("no start, peer {peer} differs: {refusal:?}")
+            log::warn!("no start, peer {peer} differs: {refusal:?}");
         }
         MeshNews::Starting { at } => log::info!("the match begins at {at} of mesh time"),
         MeshNews::Interrupted { peer } => log::info!("peer {peer} is not heard"),

@@ -14,7 +14,7 @@ pub const VERSION: u8 = 1;
 pub const MAC_SIZE: usize = 16;
 /// Bytes before the body.
 pub const PREFIX: usize = 8;
-/// Bytes of a cookie. The field stands first in a CALL and behind the destination in a PAIR_CALL; zeros = none.
+/// Bytes of a cookie. The field stands first in a CALL and behind the destination in a `PAIR_CALL`; zeros = none.
 pub const COOKIE_SIZE: usize = 16;
 /// Longest certificate chain, room key to introducer.
 pub const MAX_CHAIN: usize = 4;
@@ -190,7 +190,7 @@ pub struct Hello {
 const HAS_AES: u8 = 1;
 
 impl Hello {
-    /// The payload of a PAIR_ANSWER.
+    /// The payload of a `PAIR_ANSWER`.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let mut reader = Reader(bytes);
         let hello = reader.hello()?;
@@ -204,7 +204,7 @@ impl Hello {
     }
 }
 
-/// The payload of a PAIR_CALL.
+/// The payload of a `PAIR_CALL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairCall {
     /// Who calls.

@@ -296,7 +296,7 @@ fn cookie() -> Check {
 #[cfg(not(feature = "bench-unsealed"))]
 fn sealed() -> Vec<Check> {
     const NOW: Instant = Instant(0x0001_0203_0405);
-    const HOUR: std::time::Duration = std::time::Duration::from_secs(3600);
+    const HOUR: std::time::Duration = std::time::Duration::from_hours(1);
     const INPUTS: Section<'static> = Section::Inputs { flags: 0, body: &[1, 0, 0, 1, 1, 7] };
     let keys = |send, receive, cipher| SessionKeys { send: [send; 32], receive: [receive; 32], cipher };
     let mut checks = Vec::new();

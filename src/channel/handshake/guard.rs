@@ -27,7 +27,7 @@ const BUDGET_EVERY: Duration = Duration::from_millis(5);
 /// Half-open handshakes from which on cookies are asked for.
 const HALF_OPEN_CALM: usize = 8;
 /// A cookie holds for this minute and the next.
-const SECRET_LIFE: Duration = Duration::from_secs(60);
+const SECRET_LIFE: Duration = Duration::from_mins(1);
 
 /// A token bucket as one instant: when it will be full again.
 #[derive(Clone, Copy, Default)]

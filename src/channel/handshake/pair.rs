@@ -139,13 +139,12 @@ impl Pair {
         if call.id != incoming.envelope.id || !call.candidates.contains(&from) {
             return false;
         }
-        match call.cookies.iter_mut().find(|(of, _)| *of == from) {
-            Some((_, known)) => *known = *cookie,
-            None => {
-                call.cookies.push((from, *cookie));
-                // Once at once; whoever sends us more of them makes us send no more.
-                call.retry.at = incoming.now;
-            }
+        if let Some((_, known)) = call.cookies.iter_mut().find(|(of, _)| *of == from) {
+            *known = *cookie;
+        } else {
+            call.cookies.push((from, *cookie));
+            // Once at once; whoever sends us more of them makes us send no more.
+            call.retry.at = incoming.now;
         }
         true
     }
@@ -208,13 +207,7 @@ impl Pair {
         let message = local.datagram(step::PAIR_ANSWER, id, &body);
         outbox.answer(from, &message, incoming.size());
         self.answer = Some(Answer { id, message, expires: incoming.now + LIFE });
-        outbox.push(match local.differs(&theirs) {
-            Some(refusal) => Output::Refused { from, refusal, us: false },
-            None => {
-                let keys = noise::keys(&mut noise, local.cipher_with(&theirs));
-                Output::Paired { peer, from, keys }
-            }
-        });
+        outbox.push(outcome(local, &theirs, &mut noise, peer, from));
         Some(())
     }
 
@@ -228,13 +221,7 @@ impl Pair {
         let call = self.call.as_mut().filter(|call| call.id == incoming.envelope.id)?;
         let theirs = Hello::parse(&read::<ANSWER_PAYLOAD>(&mut call.noise, incoming.envelope.body)?).ok()?;
         let from = incoming.from;
-        outbox.push(match local.differs(&theirs) {
-            Some(refusal) => Output::Refused { from, refusal, us: true },
-            None => {
-                let keys = noise::keys(&mut call.noise, local.cipher_with(&theirs));
-                Output::Paired { peer, from, keys }
-            }
-        });
+        outbox.push(outcome(local, &theirs, &mut call.noise, peer, from));
         self.call = None;
         Some(())
     }
@@ -265,6 +252,14 @@ impl Pair {
         let answer = self.answer.as_ref().map(|answer| answer.expires);
         call.into_iter().chain(answer).min()
     }
+}
+
+/// What a handshake that was answered ends in: keys, or the same refusal at both ends.
+fn outcome(local: &Local, theirs: &Hello, noise: &mut HandshakeState, peer: PeerIndex, from: Addr) -> Output {
+    if let Some(refusal) = local.differs(theirs) {
+        return Output::Refused { from, refusal, us: noise.is_initiator() };
+    }
+    Output::Paired { peer, from, keys: noise::keys(noise, local.cipher_with(theirs)) }
 }
 
 /// The byte before the cookie of a call.
