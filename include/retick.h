@@ -451,6 +451,14 @@ typedef struct retick_link {
     uint32_t down;
     /** 0. */
     uint32_t reserved;
+    /** UDP payload bytes that pass in a second, one datagram after the other (1250000 = 10 Mbit/s); 0 = no limit. */
+    uint32_t rate_bytes_s;
+    /** Bytes that may wait for it; a datagram that finds no room is lost. 0 = no limit. */
+    uint32_t queue_bytes;
+    /** Longer datagrams vanish; 0 = no limit. */
+    uint32_t mtu_bytes;
+    /** 0. */
+    uint32_t reserved2;
 } retick_link;
 
 /**
@@ -1402,7 +1410,7 @@ RETICK_API retick_result retick_simnet_destroy(retick_simnet net);
 #endif
 RETICK_ASSERT_LAYOUT(sizeof(retick_callbacks) == 8 + 4 * sizeof(void *));
 RETICK_ASSERT_LAYOUT(sizeof(retick_event) == 48 + 2 * sizeof(void *));
-RETICK_ASSERT_LAYOUT(sizeof(retick_link) == 40);
+RETICK_ASSERT_LAYOUT(sizeof(retick_link) == 56);
 RETICK_ASSERT_LAYOUT(sizeof(retick_mesh) == 8);
 RETICK_ASSERT_LAYOUT(sizeof(retick_mesh_config) == 64 + 2 * sizeof(void *));
 RETICK_ASSERT_LAYOUT(sizeof(retick_peer_stats) == 96);

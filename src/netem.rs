@@ -1,4 +1,5 @@
-//! A seeded link conditioner: latency, jitter, loss, bursts, duplicates, reordering, partitions, per directed link.
+//! A seeded link conditioner: latency, jitter, loss, bursts, duplicates, reordering, partitions, a bottleneck with its queue,
+//! and a limit of size, per directed link.
 //!
 //! Fed by: `submit` (a datagram enters a link) and `poll` (time). Yields: datagrams whose time has come, in a repeatable order.
 //! Never: reads a clock or a socket; the simulated network and the real driver both run it.
@@ -15,6 +16,7 @@ const MAX_IN_FLIGHT: usize = 65_536;
 const MAX_RECYCLED: usize = 2048;
 /// Chances are told in parts of this.
 const MILLION: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a directed link does to datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,12 @@ pub struct Link {
     pub reorder_ppm: u32,
     /// Nothing passes.
     pub down: bool,
+    /// UDP payload bytes that pass in a second, one datagram after the other; 0 = no limit.
+    pub rate_bytes_s: u32,
+    /// Bytes that wait before the bottleneck or pass it; a datagram that finds no room is lost. 0 = no limit.
+    pub queue_bytes: u32,
+    /// A longer datagram vanishes without a word; 0 = no limit.
+    pub mtu_bytes: u32,
 }
 
 /// A datagram in flight or due. `from` and `to` are the owner's numbers.
@@ -51,7 +59,8 @@ pub struct Delivery {
 /// What became of a submitted datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Lost: by chance, in a burst, on a link that is down, or because too many are in flight.
+    /// Lost: by chance, in a burst, on a link that is down, too long for it, before a full queue, or because too many are
+    /// in flight.
     Lost,
     /// It arrives then (a duplicate may come at another time).
     Due(Instant),
@@ -75,6 +84,27 @@ struct State {
     own: Option<Link>,
     rng: Rng,
     burst_until: Instant,
+    /// When the bottleneck has passed everything, in ns of the owner's time: in µs a fast link would round its rate away.
+    free_at_ns: u64,
+}
+
+impl State {
+    /// When the bottleneck has passed a datagram of this size that comes now; `None` when its queue has no room.
+    fn pass(&mut self, link: Link, size: usize, now: Instant) -> Option<Instant> {
+        if link.rate_bytes_s == 0 {
+            return Some(now);
+        }
+        let rate = u64::from(link.rate_bytes_s);
+        let now_ns = now.0.saturating_mul(1000);
+        let wait_ns = self.free_at_ns.saturating_sub(now_ns);
+        let ahead = u128::from(wait_ns) * u128::from(rate) / u128::from(SECOND_NS);
+        // An idle bottleneck takes any datagram: the queue is for those that wait.
+        if link.queue_bytes > 0 && ahead > 0 && ahead + size as u128 > u128::from(link.queue_bytes) {
+            return None;
+        }
+        self.free_at_ns = now_ns + wait_ns + size as u64 * SECOND_NS / rate;
+        Some(Instant(self.free_at_ns.div_ceil(1000)))
+    }
 }
 
 #[derive(Debug)]
@@ -121,7 +151,12 @@ impl Netem {
         if luck.burst < link.burst_ppm {
             state.burst_until = state.burst_until.max(now + link.burst);
         }
-        if link.down || luck.loss < link.loss_ppm || now < state.burst_until {
+        if link.down || link.mtu_bytes > 0 && bytes.len() > link.mtu_bytes as usize {
+            return Fate::Lost;
+        }
+        // What is lost by chance passed the bottleneck: the loss is behind it, as on a radio link at the end of a path.
+        let Some(now) = state.pass(link, bytes.len(), now) else { return Fate::Lost };
+        if luck.loss < link.loss_ppm || now < state.burst_until {
             return Fate::Lost;
         }
         let extra = if luck.reorder < link.reorder_ppm { link.latency + link.jitter } else { Duration::ZERO };
@@ -164,6 +199,7 @@ impl Netem {
             own: None,
             rng: Rng::new(link_seed(seed, from, to)),
             burst_until: Instant::ZERO,
+            free_at_ns: 0,
         })
     }
 
@@ -354,6 +390,49 @@ mod tests {
         assert_eq!(netem.free.len(), MAX_RECYCLED - 1);
     }
 
+    #[test]
+    fn a_bottleneck_passes_one_datagram_after_the_other_at_its_rate() {
+        let mut netem = Netem::new(13);
+        netem.set_default_link(Link { latency: ms(10), rate_bytes_s: 100_000, ..Link::default() });
+        for number in 0..3 {
+            netem.submit(0, 1, &[number; 500], Instant::ZERO);
+        }
+        // Idle since 15 ms, then one more: it waits for nobody.
+        netem.submit(0, 1, &[3; 500], Instant::from_millis(20));
+        let arrived = drain(&mut netem, Instant::from_millis(100));
+        assert_eq!(arrived, [(0, ms(15)), (1, ms(20)), (2, ms(25)), (3, ms(35))]);
+        // A fast one keeps its rate: 10,000 × 1000 bytes at 1.7 GB/s, where each takes 0.588 µs.
+        netem.set_default_link(Link { rate_bytes_s: 1_700_000_000, ..Link::default() });
+        for _ in 0..9999 {
+            netem.submit(2, 3, &[0; 1000], Instant::ZERO);
+        }
+        let last = netem.submit(2, 3, &[0; 1000], Instant::ZERO);
+        assert!(matches!(last, Fate::Due(Instant(5877..=5888))), "{last:?}, 5882 µs expected");
+    }
+
+    #[test]
+    fn a_full_queue_drops_what_comes_and_takes_again_when_it_has_drained() {
+        let mut netem = Netem::new(14);
+        let link = Link { rate_bytes_s: 100_000, queue_bytes: 1200, ..Link::default() };
+        netem.set_default_link(link);
+        let mut fate = |size: usize, at| netem.submit(0, 1, &vec![0; size], Instant::from_millis(at));
+        assert_eq!(fate(500, 0), Fate::Due(Instant::from_millis(5)));
+        assert_eq!(fate(500, 0), Fate::Due(Instant::from_millis(10)));
+        assert_eq!(fate(500, 0), Fate::Lost);
+        assert_eq!(fate(200, 0), Fate::Due(Instant::from_millis(12)));
+        assert_eq!(fate(500, 5), Fate::Due(Instant::from_millis(17)));
+        assert_eq!(fate(500, 5), Fate::Lost);
+        assert_eq!(fate(5000, 17), Fate::Due(Instant::from_millis(67)));
+    }
+
+    #[test]
+    fn a_datagram_over_the_links_size_vanishes_and_takes_no_time_of_the_bottleneck() {
+        let mut netem = Netem::new(15);
+        netem.set_default_link(Link { rate_bytes_s: 1_000_000, mtu_bytes: 1240, ..Link::default() });
+        assert_eq!(netem.submit(0, 1, &[0; 1241], Instant::ZERO), Fate::Lost);
+        assert_eq!(netem.submit(0, 1, &[0; 1240], Instant::ZERO), Fate::Due(Instant(1240)));
+    }
+
     const BAD: Link = Link {
         latency: Duration::from_millis(30),
         jitter: Duration::from_millis(20),
@@ -363,6 +442,9 @@ mod tests {
         duplicate_ppm: 20_000,
         reorder_ppm: 20_000,
         down: false,
+        rate_bytes_s: 0,
+        queue_bytes: 0,
+        mtu_bytes: 0,
     };
 
     fn ms(ms: u64) -> Duration {

@@ -259,6 +259,9 @@ pub(super) fn link(link: &retick_link) -> Outcome<Link> {
         duplicate_ppm: link.duplicate_ppm,
         reorder_ppm: link.reorder_ppm,
         down: link.down == 1,
+        rate_bytes_s: link.rate_bytes_s,
+        queue_bytes: link.queue_bytes,
+        mtu_bytes: link.mtu_bytes,
     })
 }
 

@@ -95,6 +95,14 @@ pub struct retick_link {
     pub down: u32,
     /// 0.
     pub reserved: u32,
+    /// UDP payload bytes that pass in a second, one datagram after the other (1250000 = 10 Mbit/s); 0 = no limit.
+    pub rate_bytes_s: u32,
+    /// Bytes that may wait for it; a datagram that finds no room is lost. 0 = no limit.
+    pub queue_bytes: u32,
+    /// Longer datagrams vanish; 0 = no limit.
+    pub mtu_bytes: u32,
+    /// 0.
+    pub reserved2: u32,
 }
 
 /// What was measured on the link to one peer. Rates are over the last second, totals since the link came up.

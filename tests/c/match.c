@@ -200,6 +200,34 @@ static void a_destroyed_session_frees_its_slots_and_the_room_plays_another_match
     close_world(&w);
 }
 
+/* 20 messages of 1000 bytes through 20 kB/s take a second; through a link for small datagrams none comes. */
+static void a_link_has_a_rate_and_a_largest_datagram(void) {
+    static world w;
+    static const uint8_t big[1000];
+    retick_link link = bad_link(5000, 0, 0);
+    uint32_t i;
+    open_world(&w, 2, 5, &link, FORM_LIST, NULL);
+    run_world(&w, 120);
+    CHECK(w.peers[0].now.frame > 30);
+    link.rate_bytes_s = 20000;
+    link.queue_bytes = 60000;
+    OK(retick_simnet_set_link(w.net, 0, 1, &link));
+    for (i = 0; i < 20; i++) OK(retick_mesh_send(w.peers[0].mesh, 1, 0, RETICK_UNRELIABLE, big, sizeof big));
+    run_world(&w, 30);
+    CHECK(w.peers[1].messages >= 5 && w.peers[1].messages <= 11);
+    run_world(&w, 120);
+    EXPECT(w.peers[1].messages, 20);
+    link.mtu_bytes = 900;
+    OK(retick_simnet_set_link(w.net, 0, 1, &link));
+    for (i = 0; i < 5; i++) OK(retick_mesh_send(w.peers[0].mesh, 1, 0, RETICK_UNRELIABLE, big, sizeof big));
+    run_world(&w, 60);
+    EXPECT(w.peers[1].messages, 20);
+    for (i = 0; i < 5; i++) OK(retick_mesh_send(w.peers[0].mesh, 1, 0, RETICK_UNRELIABLE, big, 10));
+    run_world(&w, 60);
+    EXPECT(w.peers[1].messages, 25);
+    close_world(&w);
+}
+
 static void a_local_session_needs_no_mesh(void) {
     retick_session_config config;
     const retick_mesh none = { 0 };
@@ -289,6 +317,7 @@ int main(void) {
     the_games_own_predictor_is_asked();
     messages_stats_samples_and_times_are_told();
     a_destroyed_session_frees_its_slots_and_the_room_plays_another_match();
+    a_link_has_a_rate_and_a_largest_datagram();
     OK(retick_shutdown());
     return 0;
 }
