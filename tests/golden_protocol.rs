@@ -18,6 +18,7 @@ use retick::wire::header::Header;
 use retick::wire::inputs::{
     FLAG_ASLEEP, FLAG_LENGTHS, FLAG_PARITY, FillHead, InputsHead, emit_block, parse_block,
 };
+use retick::wire::link::Link;
 use retick::wire::section::{self, Section, node_section_with, sections};
 use retick::wire::timing::{Pong, Timing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,6 +96,8 @@ fn wire() -> Vec<Check> {
         plain("section-ping", Section::Timing(Timing { ping: Some(0x0102_0304), pong: None })),
         plain("section-pong", Section::Timing(Timing { ping: None, pong: Some(pong) })),
         plain("section-ping-pong", Section::Timing(Timing { ping: Some(7), pong: Some(pong) })),
+        plain("section-path-challenge", Section::Link(Link::PathChallenge([1, 2, 3, 4, 5, 6, 7, 8]))),
+        plain("section-path-response", Section::Link(Link::PathResponse([1, 2, 3, 4, 5, 6, 7, 8]))),
         inputs("inputs-uniform", 0, 4, (0x0001_0010, -2), &["01020304 01020304 01020304 05060708"]),
         inputs("inputs-two-slots", FLAG_PARITY, 1, (20, 5), &["00 00 07", "09 09 08"]),
         inputs("inputs-lengths", FLAG_LENGTHS | FLAG_ASLEEP, 4, (300, -100), &["- 6869 6869 78"]),

@@ -6,6 +6,7 @@
 mod ack;
 mod crypto;
 pub mod handshake;
+pub mod path;
 mod reliable;
 mod rtt;
 pub mod seal;
@@ -18,6 +19,7 @@ mod tests;
 use crate::base::Instant;
 use crate::base::limits::{APP_STREAMS, MAX_HEADER, MAX_MESSAGE, TAG_SIZE};
 use crate::wire::header::{Header, NO_SENDER};
+use crate::wire::link::{Link, TOKEN_SIZE};
 use crate::wire::message::{Delivery, MAX_MESSAGE_OVERHEAD};
 use crate::wire::section::{Section, sections};
 use crate::wire::timing::MAX_TIMING;
@@ -125,6 +127,9 @@ pub struct Channel {
     last_sent: Instant,
     inbox: VecDeque<Received>,
     samples: VecDeque<ClockSample>,
+    /// The newest challenge that waits for its answer, and the newest answer to ours.
+    challenged: Option<[u8; TOKEN_SIZE]>,
+    path_response: Option<[u8; TOKEN_SIZE]>,
     released: Vec<Vec<u8>>,
     pool: Vec<Vec<u8>>,
     stats: LinkStats,
@@ -153,6 +158,8 @@ impl Channel {
             last_sent: now,
             inbox: VecDeque::with_capacity(16),
             samples: VecDeque::with_capacity(4),
+            challenged: None,
+            path_response: None,
             released: Vec::with_capacity(16),
             pool: Vec::with_capacity(16),
             stats: LinkStats::default(),
@@ -216,6 +223,11 @@ impl Channel {
                         self.samples.push_back(sample);
                     }
                 }
+                Section::Link(Link::PathChallenge(token)) => {
+                    self.challenged = Some(token);
+                    self.want_ack(now);
+                }
+                Section::Link(Link::PathResponse(token)) => self.path_response = Some(token),
                 Section::Reliable { stream, seq, data } => {
                     match self.receiving.handle(stream, seq, data, &mut self.pool, &mut self.inbox) {
                         Taken::New => self.want_ack(now + ACK_WITHIN),
@@ -300,6 +312,9 @@ impl Channel {
         let header = out.len();
         out.extend_from_slice(sections);
         self.pings.write(now, mesh_now).emit(out);
+        if let Some(token) = self.challenged.take() {
+            Link::PathResponse(token).emit(out);
+        }
         let end = self.max_datagram.saturating_sub(TAG_SIZE + last.len());
         let before = out.len();
         let mut starved = false;
@@ -318,6 +333,32 @@ impl Channel {
         self.last_sent = now;
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += out.len() as u64;
+    }
+
+    /// Writes a packet with a challenge and nothing else, for an address that has not answered yet: what it acknowledges is
+    /// said again. `out` is cleared first.
+    pub fn write_challenge(&mut self, token: [u8; TOKEN_SIZE], now: Instant, out: &mut Vec<u8>) {
+        out.clear();
+        let counter = self.outgoing.next_counter(now);
+        let (ack, ack_bits) = self.incoming.ack();
+        let epoch = self.seal.turn(counter, self.outgoing.newest_acked(), now);
+        Header { epoch, sender: self.sender, counter: counter as u16, ack, ack_bits }.emit(out);
+        let header = out.len();
+        Link::PathChallenge(token).emit(out);
+        self.seal.seal(counter, header, out);
+        debug_assert!(out.len() <= path::CHALLENGE_SIZE, "the path counts on it");
+        self.stats.packets_sent += 1;
+        self.stats.bytes_sent += out.len() as u64;
+    }
+
+    /// The answer to a challenge of ours, if one came since the last call.
+    pub fn take_path_response(&mut self) -> Option<[u8; TOKEN_SIZE]> {
+        self.path_response.take()
+    }
+
+    /// The highest counter of a packet of this peer that was opened; 0 before the first.
+    pub fn newest_received(&self) -> u64 {
+        self.incoming.newest()
     }
 
     /// When the channel wants a packet: to acknowledge, to repeat, to ping or answer; an instant in the past means at once.

@@ -5,6 +5,7 @@
 use crate::base::limits::{HEARTBEAT, LOG_FRAMES, MAX_SLOTS};
 use crate::base::{Addr, Frame, Instant, Slot};
 use crate::bridge::Delivery;
+use crate::channel::path::Path;
 use crate::channel::{Channel, Received};
 use crate::wire::agreement::SlotEnds;
 use std::collections::VecDeque;
@@ -60,7 +61,7 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) channel: Channel,
-    pub(super) addr: Addr,
+    pub(super) path: Path,
     /// End of our stream that the peer holds.
     pub(super) acked: Frame,
     /// Ends of our stream in the last packets: a packet carries what the last four newly carried.
@@ -95,7 +96,7 @@ impl Link {
     pub(super) fn new(channel: Channel, addr: Addr) -> Self {
         Self {
             channel,
-            addr,
+            path: Path::new(addr),
             acked: Frame::ZERO,
             recent_ends: [Frame::ZERO; 3],
             repeats: 0,

@@ -202,20 +202,20 @@ impl Node {
     fn route(&mut self, from: Addr, bytes: &mut [u8], now: Instant) {
         let sender = bytes.get(1).copied().unwrap_or(NO_SENDER);
         let peer = if sender == NO_SENDER {
-            PeerIndex::all().find(|p| self.links.get(*p).is_some_and(|link| link.addr == from))
+            PeerIndex::all().find(|p| self.links.get(*p).is_some_and(|link| link.path.addr() == from))
         } else {
             PeerIndex::new(sender)
         };
         if let Some(peer) = peer.filter(|p| self.links.has(*p)) {
             let copy = self.pending[peer.index()].is_some().then(|| bytes.to_vec());
-            let mut opened = self.receive(peer, bytes, now);
+            let mut opened = self.receive(peer, from, bytes, now);
             if !opened && let Some(mut copy) = copy {
-                opened = self.receive_pending(peer, &mut copy, now);
+                opened = self.receive_pending(peer, from, &mut copy, now);
             }
             if opened {
                 self.handle_heard(peer, now);
             }
-        } else if let Some(joining) = self.joining.as_mut().filter(|joining| joining.addr == from) {
+        } else if let Some(joining) = self.joining.as_mut().filter(|joining| joining.path.addr() == from) {
             if joining.channel.handle_packet(bytes, now, &mut |_| {}).is_ok() {
                 self.settle_joining(now);
             }
@@ -265,6 +265,12 @@ impl Node {
         }
         let (to, bytes) = self.transmits.pop();
         Output::Transmit { to, bytes }
+    }
+
+    /// Where packets to a member go.
+    #[cfg(test)]
+    pub(crate) fn address_of(&self, peer: PeerIndex) -> Option<Addr> {
+        self.links.get(peer).map(|link| link.path.addr())
     }
 
     /// When `handle_timeout` must next be called, and for whom.

@@ -4,7 +4,8 @@
 //! Never: trusts an index or a count of the packet; what makes no sense is dropped and counted by the channel.
 
 use super::{Node, Play};
-use crate::base::{Frame, Instant, PeerIndex, PeerSet, Slot};
+use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet, Slot};
+use crate::channel::path::{Came, Step};
 use crate::mesh::input_log::Pushed;
 use crate::wire::ParseError;
 use crate::wire::agreement::{Commit, Cut, Have, parse_needs, parse_suspects};
@@ -27,8 +28,9 @@ struct Said {
 
 impl Node {
     /// A packet for the link of `peer`. Says whether it was authentic.
-    pub(super) fn receive(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
+    pub(super) fn receive(&mut self, peer: PeerIndex, from: Addr, bytes: &mut [u8], now: Instant) -> bool {
         let Some(link) = self.links.get_mut(peer) else { return false };
+        let newest = link.channel.newest_received();
         let mut said = Said::default();
         let unheard = self.liveness.suspects();
         let play = &mut self.play;
@@ -68,7 +70,8 @@ impl Node {
                 Section::Node { .. }
                 | Section::Reliable { .. }
                 | Section::Unreliable { .. }
-                | Section::Timing(_) => Err(ParseError::Malformed),
+                | Section::Timing(_)
+                | Section::Link(_) => Err(ParseError::Malformed),
             };
             said.malformed |= parsed.is_err();
         });
@@ -84,6 +87,8 @@ impl Node {
             link.want(now.max(link.channel.last_sent() + ANSWER_EVERY));
         }
         self.liveness.handle_packet(peer, now);
+        self.follow(peer, from, bytes.len(), newest, now);
+        let Some(link) = self.links.get_mut(peer) else { return true };
         if let Some(play) = self.play.as_mut() {
             if !said.has_have {
                 play.cut.handle_no_have(peer);
@@ -100,7 +105,13 @@ impl Node {
     }
 
     /// The packet did not open with the link's keys: if it does with newer ones, they replace them.
-    pub(super) fn receive_pending(&mut self, peer: PeerIndex, bytes: &mut [u8], now: Instant) -> bool {
+    pub(super) fn receive_pending(
+        &mut self,
+        peer: PeerIndex,
+        from: Addr,
+        bytes: &mut [u8],
+        now: Instant,
+    ) -> bool {
         let Some(mut link) = self.pending[peer.index()].take() else { return false };
         // What this first packet says is repeated in the next ones.
         if link.channel.handle_packet(bytes, now, &mut |_| {}).is_err() {
@@ -112,7 +123,28 @@ impl Node {
             link.began = old.began;
         }
         self.set_link(peer, *link, now);
+        self.follow(peer, from, bytes.len(), 0, now);
         true
+    }
+
+    /// A packet opened that came from there; `newest` is the highest counter before it. Where the peer may have moved to, it
+    /// is asked; once it answered, our packets go there.
+    fn follow(&mut self, peer: PeerIndex, from: Addr, size: usize, newest: u64, now: Instant) {
+        let Some(link) = self.links.get_mut(peer) else { return };
+        let response = link.channel.take_path_response();
+        let came = Came { from, size, is_newest: link.channel.newest_received() > newest, response };
+        match link.path.handle_packet(came, now, self.entropy.as_mut()) {
+            Step::Stay => {}
+            Step::Challenge(to, token) => {
+                link.channel.write_challenge(token, now, &mut self.packet);
+                self.transmits.push(to, &self.packet);
+            }
+            Step::Moved => {
+                link.want(now);
+                log::info!("peer {peer} is at {from} from now on");
+                self.lobby.handle_moved(peer, from);
+            }
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl Node {
             let mesh_now = self.clock.model().mesh_time(now);
             joining.channel.write_packet(&[], &[], now, mesh_now, &mut self.packet);
             joining.note_sent(Frame::ZERO, now);
-            self.transmits.push(joining.addr, &self.packet);
+            self.transmits.push(joining.path.addr(), &self.packet);
         }
     }
 
@@ -131,7 +131,7 @@ impl Node {
                     // One frame of large inputs does not fit beside them: they go in a packet of their own.
                     let mesh_now = self.clock.model().mesh_time(now);
                     link.channel.write_packet(&self.sections, &[], now, mesh_now, &mut self.packet);
-                    self.transmits.push(link.addr, &self.packet);
+                    self.transmits.push(link.path.addr(), &self.packet);
                     self.sections.clear();
                 }
                 let end = play.our_end();
@@ -145,7 +145,7 @@ impl Node {
         let mesh_now = self.clock.model().mesh_time(now);
         link.channel.write_packet(&self.sections, &self.inputs, now, mesh_now, &mut self.packet);
         link.note_sent(sent_end, now);
-        self.transmits.push(link.addr, &self.packet);
+        self.transmits.push(link.path.addr(), &self.packet);
     }
 }
 

@@ -140,7 +140,7 @@ impl Node {
                 continue;
             }
             let Some(Joining { mut link, introducer }) = self.joining.take() else { return };
-            let from = link.addr;
+            let from = link.path.addr();
             link.channel.set_sender(you.get());
             link.want(now);
             self.handshakes.confirm_join();

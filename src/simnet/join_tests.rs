@@ -1,7 +1,7 @@
 //! Real nodes join over bad links: what is said at the first moment must arrive.
 
 use super::*;
-use crate::base::Slot;
+use crate::base::{PeerIndex, Slot};
 use crate::bridge::{Command, Delivery, MeshNews, SessionNews, SessionPort};
 use crate::config::{MeshConfig, RoomKey, SessionConfig, ValidSessionConfig};
 
@@ -126,14 +126,120 @@ fn a_late_word_that_a_match_is_over_does_not_end_the_next_one() {
     }
 }
 
+#[test]
+fn t25_who_moves_to_another_address_is_followed_by_all_and_misses_nothing() {
+    for (starts, moves) in [(false, 1), (false, 0), (true, 1), (true, 0)] {
+        let mut room = Room::open(3);
+        if starts {
+            room.start();
+            room.run(1_000);
+        }
+        // The port first, then another network.
+        for _ in 0..2 {
+            let address = room.net.rebind(moves);
+            room.run(140);
+            for other in (0..3).filter(|other| *other != moves) {
+                assert_eq!(room.address_of(other, moves), Some(address), "{other} follows {moves}");
+            }
+            room.run(1_000);
+        }
+        assert!(room.calm, "nobody was suspected, cut or dropped");
+        let (to, delivery) = (PeerIndex::new(moves as u8), Delivery::Reliable);
+        let data = room.peers[2].0.buffer(b"still there");
+        let command = Command::Send { to, stream: 3, delivery, data };
+        room.peers[2].0.send(command).expect("it is alive");
+        room.run(500);
+        assert_eq!(room.messages, [(moves as usize, b"still there".to_vec())]);
+    }
+}
+
+#[test]
+fn t25_a_later_guest_finds_who_moved() {
+    let mut room = Room::open(2);
+    room.net.rebind(1);
+    room.run(500);
+    room.attach();
+    room.run(1_000);
+    assert_eq!(room.address_of(2, 1), Some(room.net.addresses[1].0));
+    assert_eq!(room.address_of(1, 2), Some(room.net.addresses[2].0));
+}
+
+#[test]
+fn t25_packets_replayed_from_elsewhere_move_nothing_and_are_not_answered() {
+    let mut room = Room::open(2);
+    room.net.seen.clear();
+    room.run(2_000);
+    let seen = std::mem::take(&mut room.net.seen);
+    let (elsewhere, home) = (elsewhere(), Simnet::address(1));
+    for (_, _, bytes) in seen.iter().filter(|(from, ..)| *from == 1) {
+        room.inject(elsewhere, 0, bytes);
+        assert_eq!(room.address_of(0, 1), Some(home));
+    }
+    assert!(seen.len() > 60 && room.sent_to(elsewhere).is_empty());
+}
+
+#[test]
+fn t25_a_copy_that_comes_first_is_asked_with_fewer_bytes_and_moves_nothing() {
+    let mut room = Room::open(2);
+    let (elsewhere, home) = (elsewhere(), Simnet::address(1));
+    let mut questions = 0;
+    for _ in 0..20 {
+        let fine = room.net.link(1, 0);
+        room.net.set_link(1, 0, Link { down: true, ..fine });
+        room.net.seen.clear();
+        room.run(120);
+        let copies: Vec<_> =
+            room.net.seen.drain(..).filter(|(from, ..)| *from == 1).map(|(.., bytes)| bytes).collect();
+        room.net.set_link(1, 0, fine);
+        for copy in &copies {
+            room.inject(elsewhere, 0, copy);
+        }
+        let asked = room.sent_to(elsewhere);
+        let (came, went) = (copies.concat().len(), asked.concat().len());
+        assert!(went <= came, "{went} bytes for {came}");
+        // The attacker passes the question on: the answer does not go through its hands.
+        for question in &asked {
+            room.inject(elsewhere, 1, question);
+        }
+        room.run(300);
+        assert_eq!(room.address_of(0, 1), Some(home));
+        assert_eq!(room.address_of(1, 0), Some(Simnet::address(0)), "nor does the other end move");
+        questions += asked.len();
+    }
+    assert!(questions >= 20, "{questions} were asked");
+}
+
+#[test]
+fn t45_a_host_behind_a_forwarder_is_joined_and_everybody_meets() {
+    let room = Room::open_with(3, |net| {
+        net.rebind(0);
+    });
+    for (of, peer) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        assert_eq!(room.address_of(of, peer), Some(room.net.addresses[peer as usize].0), "{of} to {peer}");
+    }
+}
+
+fn elsewhere() -> Addr {
+    Addr::opaque(b"elsewhere").expect("short")
+}
+
 /// Members with a session each, in the lobby.
 struct Room {
     net: Simnet,
     peers: Vec<(MeshPort, SessionPort)>,
+    key: RoomKey,
+    /// Nobody was missed since the room was opened.
+    calm: bool,
+    messages: Vec<(usize, Vec<u8>)>,
 }
 
 impl Room {
     fn open(members: u32) -> Self {
+        Self::open_with(members, |_| {})
+    }
+
+    /// What `prepare` does to the network is done before anybody joins.
+    fn open_with(members: u32, prepare: impl FnOnce(&mut Simnet)) -> Self {
         let mut net = Simnet::new(1);
         net.set_default_link(Link { latency: ms(5), ..Link::default() });
         let session: ValidSessionConfig =
@@ -145,6 +251,7 @@ impl Room {
             (port, session)
         });
         let peers: Vec<_> = peers.collect();
+        prepare(&mut net);
         peers[0].0.send(Command::Host).expect("it is alive");
         net.advance(ms(1));
         let room = std::iter::from_fn(|| peers[0].0.next_news()).find_map(|news| match news {
@@ -152,14 +259,50 @@ impl Room {
             _ => None,
         });
         let room = room.expect("the host is in its room at once");
-        let mut this = Self { net, peers };
+        let mut this = Self { net, peers, key: room, calm: true, messages: Vec::new() };
         // One after the other, so that each has its number.
         for member in 1..members as usize {
-            let join = Command::Join { address: Simnet::address(0), room };
-            this.peers[member].0.send(join).expect("it is alive");
+            this.join(member);
             this.run(500);
         }
         this
+    }
+
+    fn join(&self, member: usize) {
+        let join = Command::Join { address: self.net.addresses[0].0, room: self.key };
+        self.peers[member].0.send(join).expect("it is alive");
+    }
+
+    /// One more member comes.
+    fn attach(&mut self) {
+        let session: ValidSessionConfig =
+            SessionConfig::default().try_into().expect("the default makes sense");
+        let config = MeshConfig::default().try_into().expect("the default makes sense");
+        let port = self.net.attach(config).1;
+        let session = port.open_session(session.settings).expect("the queue is empty");
+        self.peers.push((port, session));
+        self.join(self.peers.len() - 1);
+    }
+
+    fn address_of(&self, node: u32, peer: u32) -> Option<Addr> {
+        let node = self.net.members[node as usize].node.as_ref()?;
+        node.address_of(PeerIndex::new(peer as u8)?)
+    }
+
+    /// Somebody sends bytes to a node, which answers at once.
+    fn inject(&mut self, from: Addr, to: usize, bytes: &[u8]) {
+        let member = &mut self.net.members[to];
+        let now = member.clock.local(self.net.now);
+        let node = member.node.as_mut().expect("it is alive");
+        node.handle_datagram(from, &mut bytes.to_vec(), now);
+        member.touched = true;
+        self.net.collect(to);
+    }
+
+    /// What went there, as far as it is remembered.
+    fn sent_to(&self, address: Addr) -> Vec<Vec<u8>> {
+        let to = self.net.seen.iter().filter(|(_, to, _)| *to == address);
+        to.map(|(.., bytes)| bytes.clone()).collect()
     }
 
     fn start(&mut self) {
@@ -181,8 +324,13 @@ impl Room {
     fn run(&mut self, for_ms: u64) {
         for _ in 0..for_ms / 20 {
             self.net.advance(ms(20));
-            for (port, _) in &self.peers {
-                while port.next_news().is_some() {}
+            for (peer, (port, _)) in self.peers.iter().enumerate() {
+                while let Some(news) = port.next_news() {
+                    self.calm &= !matches!(news, MeshNews::Interrupted { .. } | MeshNews::Left { .. });
+                    if let MeshNews::Message { data, .. } = news {
+                        self.messages.push((peer, data.clone()));
+                    }
+                }
             }
         }
     }

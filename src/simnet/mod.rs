@@ -34,6 +34,8 @@ pub struct Simnet<N = Node> {
     shared_now: Arc<AtomicU64>,
     netem: Netem,
     members: Vec<Member<N>>,
+    /// Where the network sees each of them, and how often that changed.
+    addresses: Vec<(Addr, u32)>,
     sent: u64,
     drop_exactly: Option<u64>,
     /// Events' rounds at this instant.
@@ -41,13 +43,15 @@ pub struct Simnet<N = Node> {
     /// How often in a row time had to be pushed on.
     pushes: u32,
     trace: Trace,
+    /// What who listens on the path saw: sender, destination, bytes.
+    #[cfg(test)]
+    seen: Vec<(u32, Addr, Vec<u8>)>,
 }
 
 /// One attached node.
 struct Member<N> {
     /// `None`: its process died or it said goodbye.
     node: Option<Box<N>>,
-    address: Addr,
     clock: LocalClock,
     shared_local: Arc<AtomicU64>,
     /// Network time of the next `handle_timeout`.
@@ -64,9 +68,10 @@ impl Simnet {
         Addr::opaque(format!("sim:{index}").as_bytes()).expect("at most 14 bytes, and never none")
     }
 
-    /// The number in such an address.
+    /// The number in such an address, or in one that [`Simnet::rebind`] gave.
     pub fn index_of(address: &Addr) -> Option<u32> {
-        std::str::from_utf8(address.opaque_bytes()?).ok()?.strip_prefix("sim:")?.parse().ok()
+        let text = std::str::from_utf8(address.opaque_bytes()?).ok()?.strip_prefix("sim:")?;
+        text.split(':').next()?.parse().ok()
     }
 
     /// An empty network whose links are perfect.
@@ -84,11 +89,14 @@ impl<N: Drive> Simnet<N> {
             shared_now: Arc::new(AtomicU64::new(0)),
             netem: Netem::new(seed),
             members: Vec::new(),
+            addresses: Vec::new(),
             sent: 0,
             drop_exactly: None,
             rounds: 0,
             pushes: 0,
             trace: Trace::new(),
+            #[cfg(test)]
+            seen: Vec::new(),
         }
     }
 
@@ -106,9 +114,9 @@ impl<N: Drive> Simnet<N> {
         let (port, node_port) = bridge::open(Arc::new(|| {}));
         let clock = LocalClock::new(self.now, offset.as_micros() as u64);
         let entropy = Box::new(Rng::new(self.seed.rotate_left(32) ^ (u64::from(index) + 1)));
+        self.addresses.push((address, 0));
         self.members.push(Member {
             node: Some(Box::new(N::new(config, node_port, entropy, clock.local(self.now)))),
-            address,
             clock,
             shared_local: Arc::new(AtomicU64::new(clock.local(self.now).0)),
             wake_at: Some(self.now),
@@ -137,6 +145,17 @@ impl<N: Drive> Simnet<N> {
         if let Some(member) = self.members.get_mut(index as usize) {
             member.paused = paused;
         }
+    }
+
+    /// From now on the network sees a node at another address, as when a NAT forgot its mapping: what goes to the old one is
+    /// lost, and what is still under way seems to come from the new one. The node is not told.
+    pub fn rebind(&mut self, index: u32) -> Addr {
+        let Some((address, changes)) = self.addresses.get_mut(index as usize) else {
+            return Simnet::address(index);
+        };
+        *changes += 1;
+        *address = Addr::opaque(format!("sim:{index}:{changes}").as_bytes()).expect("at most 25 bytes");
+        *address
     }
 
     /// Every link not set one by one.
@@ -300,7 +319,7 @@ impl<N: Drive> Simnet<N> {
     }
 
     fn hand_over(&mut self, mut delivery: Delivery) {
-        let from = self.members[delivery.from as usize].address;
+        let (from, _) = self.addresses[delivery.from as usize];
         let now = self.now;
         let member = &mut self.members[delivery.to as usize];
         let Some(node) = &mut member.node else {
@@ -334,16 +353,19 @@ impl<N: Drive> Simnet<N> {
         }
         loop {
             // Fields one by one, because the bytes to send are borrowed from the node.
-            let Self { members, netem, trace, .. } = self;
-            let known = members.len() as u32;
+            let Self { members, addresses, netem, trace, .. } = self;
             let member = &mut members[index];
             let Some(node) = &mut member.node else { return };
             match node.poll_output() {
                 Output::Transmit { to, bytes } => {
                     let from = index as u32;
+                    #[cfg(test)]
+                    self.seen.push((from, to, bytes.to_vec()));
                     let number = self.sent;
                     self.sent += 1;
-                    let to = Simnet::index_of(&to).filter(|&to| to < known);
+                    let is_there =
+                        |index: u32| addresses.get(index as usize).is_some_and(|(at, _)| *at == to);
+                    let to = Simnet::index_of(&to).filter(|&index| is_there(index));
                     let what = match to {
                         None => What::Dropped,
                         Some(_) if self.drop_exactly == Some(number) => What::Picked,

@@ -17,6 +17,7 @@ pub mod control;
 pub mod handshake;
 pub mod header;
 pub mod inputs;
+pub mod link;
 pub mod message;
 pub mod section;
 pub mod timing;

@@ -4,6 +4,7 @@
 //! `PADDING` ends the packet. Fed by: an opened packet. Yields: one [`Section`] after the other, or a `ParseError`.
 //! Never: understands what belongs to the node.
 
+use super::link::Link;
 use super::timing::Timing;
 use super::{ParseError, message};
 
@@ -33,6 +34,9 @@ pub const NEED: u8 = 10;
 pub const EXT_ACK: u8 = 11;
 /// Reserved: a piece of a large message.
 pub const FRAGMENT: u8 = 12;
+
+/// Of the path between two ends: is the other one there.
+pub const LINK: u8 = 14;
 
 /// Bytes before the body of a section of the node.
 pub const NODE_OVERHEAD: usize = 3;
@@ -76,6 +80,8 @@ pub enum Section<'a> {
     },
     /// Ping and pong.
     Timing(Timing),
+    /// About the path.
+    Link(Link),
 }
 
 impl Section<'_> {
@@ -90,6 +96,7 @@ impl Section<'_> {
             Self::Reliable { stream, seq, data } => message::emit_reliable(out, stream, seq, data),
             Self::Unreliable { stream, seq, data } => message::emit_unreliable(out, stream, seq, data),
             Self::Timing(timing) => timing.emit(out),
+            Self::Link(link) => link.emit(out),
         }
     }
 }
@@ -139,6 +146,7 @@ impl<'a> Iterator for Sections<'a> {
             RELIABLE => message::parse_reliable(flags, body),
             UNRELIABLE => message::parse_unreliable(flags, body),
             TIMING => Timing::parse(flags, body).map(|(timing, rest)| (Section::Timing(timing), rest)),
+            LINK => Link::parse(flags, body).map(|(link, rest)| (Section::Link(link), rest)),
             _ => Err(ParseError::Malformed),
         };
         Some(match parsed {
@@ -172,6 +180,8 @@ mod tests {
         let written = [
             Section::Node { kind: HAVE, flags: 3, body: &[1, 2, 3] },
             Section::Timing(timing),
+            Section::Link(Link::PathChallenge([4; 8])),
+            Section::Link(Link::PathResponse([5; 8])),
             Section::Reliable { stream: 0, seq: 65_535, data: &[9; 300] },
             Section::Unreliable { stream: 8, seq: None, data: &[] },
             Section::Unreliable { stream: 8, seq: Some(4), data: &[5; 127] },
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn reserved_and_unknown_types_stop_the_walk() {
-        for kind in [EXT_ACK, FRAGMENT, 13, 14, 15] {
+        for kind in [EXT_ACK, FRAGMENT, 13, LINK, LINK | 3 << 4, 15] {
             let mut walk = sections(std::slice::from_ref(&kind));
             assert_eq!(walk.next(), Some(Err(ParseError::Malformed)));
             assert_eq!(walk.next(), None);

@@ -365,6 +365,19 @@ impl Lobby {
         self.outputs.push_back(Output::Send(to, control));
     }
 
+    /// A member is at another address than before; later guests must find it there.
+    pub fn handle_moved(&mut self, peer: PeerIndex, to: Addr) {
+        let Some(member) = self.members[peer.index()].as_mut() else { return };
+        // The first is where it was seen, the others are what it said of itself.
+        match member.addresses.first_mut() {
+            Some(seen) => *seen = to.into(),
+            None => member.addresses.push(to.into()),
+        }
+        if self.is_coordinator() {
+            self.introduce_to_all(peer);
+        }
+    }
+
     /// A control message came from a member; `from` of an admission is the coordinator itself.
     pub fn handle_control(&mut self, from: PeerIndex, control: Control) {
         match control {
