@@ -4,6 +4,7 @@
 //! belong to the node. Never: decides *when* a packet goes (it says when it wants one; the node also knows the inputs).
 
 mod ack;
+pub mod bulk;
 mod crypto;
 pub mod handshake;
 pub mod path;

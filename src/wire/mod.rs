@@ -13,6 +13,7 @@ pub enum ParseError {
 }
 
 pub mod agreement;
+pub mod bulk;
 pub mod control;
 pub mod handshake;
 pub mod header;
