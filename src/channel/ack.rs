@@ -345,6 +345,34 @@ mod tests {
     }
 
     #[test]
+    fn t39_counters_near_the_top_and_across_every_wrap_are_rebuilt_and_taken_once() {
+        for newest in [65_530, (1 << 32) - 6, u64::MAX - 256, u64::MAX - 1, u64::MAX] {
+            let mut incoming = Incoming { newest, ..Incoming::default() };
+            incoming.commit(newest, Instant::ZERO);
+            for back in 1..REPLAY_WINDOW {
+                let counter = newest - back;
+                assert_eq!(incoming.rebuild(counter as u16), counter, "{back} behind {newest}");
+                assert!(incoming.is_fresh(counter), "{back} behind {newest}");
+                incoming.commit(counter, Instant::ZERO);
+                assert!(!incoming.is_fresh(counter), "{back} behind {newest}, again");
+            }
+            assert!(!incoming.is_fresh(newest) && !incoming.is_fresh(newest - REPLAY_WINDOW));
+            for low in 0..=u16::MAX {
+                let counter = incoming.rebuild(low);
+                let is_ahead = counter > newest && counter - newest <= 1 << 15;
+                assert_eq!(incoming.is_fresh(counter), is_ahead, "{counter} of {newest}");
+            }
+            for ahead in (1..300).filter(|ahead| newest.checked_add(*ahead).is_some()) {
+                let counter = newest + ahead;
+                assert_eq!(incoming.rebuild(counter as u16), counter);
+                assert!(incoming.is_fresh(counter));
+                incoming.commit(counter, Instant::ZERO);
+                assert_eq!(incoming.ack().0, counter as u16);
+            }
+        }
+    }
+
+    #[test]
     fn an_ack_of_what_was_never_sent_changes_nothing() {
         let mut outgoing = Outgoing::new();
         for _ in 0..5 {

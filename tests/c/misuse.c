@@ -325,6 +325,51 @@ static void an_open_list_keeps_its_memory(void) {
     OK(retick_session_destroy(s));
 }
 
+/* Who plays another game, or another build of it, learns so, and so does the host: both values, and words for the log. */
+static void another_build_is_refused_at_both_ends(uint64_t game_id, uint64_t build_id, uint32_t reason, uint64_t ours, uint64_t theirs) {
+    retick_mesh_config config;
+    retick_simnet net;
+    retick_mesh meshes[2];
+    retick_event event;
+    uint8_t room[32];
+    uint32_t i, turn, refused[2] = { 0, 0 };
+    OK(retick_simnet_create(4, &net));
+    for (i = 0; i < 2; i++) {
+        OK(retick_mesh_config_init(&config, sizeof config));
+        config.io_mode = RETICK_IO_SIMNET;
+        config.simnet = net;
+        config.game_id = i == 0 ? 1 : game_id;
+        config.build_id = i == 0 ? 2 : build_id;
+        OK(retick_mesh_create(&config, &meshes[i]));
+    }
+    OK(retick_mesh_host(meshes[0]));
+    OK(retick_simnet_advance(net, 1000));
+    OK(retick_mesh_poll(meshes[0]));
+    OK(retick_mesh_room(meshes[0], room));
+    OK(retick_mesh_join(meshes[1], "sim:0", room));
+    for (turn = 0; turn < 60; turn++) {
+        OK(retick_simnet_advance(net, 100000));
+        for (i = 0; i < 2; i++) {
+            OK(retick_mesh_poll(meshes[i]));
+            event.struct_size = sizeof event;
+            while (retick_mesh_next_event(meshes[i], &event) == RETICK_OK) {
+                CHECK(i == 0 || event.kind != RETICK_EVENT_JOINED);
+                if (event.kind != RETICK_EVENT_REFUSED) continue;
+                refused[i]++;
+                EXPECT(event.reason, reason);
+                EXPECT(event.stream, i);
+                EXPECT(event.value0, i == 0 ? ours : theirs);
+                EXPECT(event.value1, i == 0 ? theirs : ours);
+                CHECK(strstr(event.text, reason == RETICK_REFUSE_GAME_ID ? "game" : "build") != NULL);
+            }
+        }
+    }
+    EXPECT(refused[0], 1);
+    EXPECT(refused[1], 1);
+    for (i = 0; i < 2; i++) OK(retick_mesh_destroy(meshes[i]));
+    OK(retick_simnet_destroy(net));
+}
+
 static void more_than_1024_handles_are_refused(void) {
     static retick_simnet nets[1025];
     uint32_t i;
@@ -342,6 +387,8 @@ int main(void) {
     calls_at_the_wrong_time_say_so();
     what_fits_no_packet_is_refused_with_the_sizes();
     an_open_list_keeps_its_memory();
+    another_build_is_refused_at_both_ends(8, 2, RETICK_REFUSE_GAME_ID, 1, 8);
+    another_build_is_refused_at_both_ends(1, 9, RETICK_REFUSE_BUILD_ID, 2, 9);
     more_than_1024_handles_are_refused();
     OK(retick_shutdown());
     OK(retick_shutdown());

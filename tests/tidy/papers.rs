@@ -50,6 +50,39 @@ fn every_link_of_the_papers_leads_to_a_file() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
+#[test]
+fn every_test_that_a_security_promise_names_exists() {
+    let paper = text::read("SECURITY.md").unwrap_or_default();
+    let sources: String =
+        text::all_files().iter().filter(|file| file.is_kind("rs")).map(|file| &*file.text).collect();
+    assert!(promised_tests(&paper).len() > 20, "the table of promises is there");
+    assert_eq!(
+        without_test(&paper, &sources),
+        Vec::<&str>::new(),
+        "SECURITY.md names tests that do not exist"
+    );
+}
+
+#[test]
+fn a_planted_promise_without_a_test_is_found() {
+    let paper = "| who | he | what |\n|--|--|--|\n| a | b | `kept` `broken` |\ntext `other`\n";
+    assert_eq!(without_test(paper, "#[test]\nfn kept() {}\nfn broken() {}\n"), ["broken"]);
+}
+
+/// The names in backquotes in the last column of a table.
+fn promised_tests(paper: &str) -> Vec<&str> {
+    let rows = paper.lines().filter(|line| line.starts_with("| "));
+    let tests = rows.filter_map(|row| row.trim_end_matches(" |").rsplit("| ").next());
+    tests.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
+}
+
+fn without_test<'a>(paper: &'a str, sources: &str) -> Vec<&'a str> {
+    // In a file of tests, or in a module of them.
+    let forms = |name: &str| [format!("#[test]\nfn {name}()"), format!("#[test]\n    fn {name}()")];
+    let exists = |name: &str| forms(name).iter().any(|form| sources.contains(form));
+    promised_tests(paper).into_iter().filter(|name| !exists(name)).collect()
+}
+
 fn broken_links(path: &str, markdown: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let targets = markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next());
