@@ -74,3 +74,36 @@ impl fmt::Debug for Addr {
         write!(f, "Addr({self})")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> Addr {
+        Addr::ip(text.parse().expect("an address"))
+    }
+
+    #[test]
+    fn an_ipv4_address_is_the_same_one_however_the_socket_tells_it() {
+        let (plain, mapped) = (ip("192.0.2.7:7000"), ip("[::ffff:192.0.2.7]:7000"));
+        assert_eq!((plain, plain.cmp(&mapped)), (mapped, std::cmp::Ordering::Equal));
+        assert_eq!(mapped.to_string(), "192.0.2.7:7000");
+        assert_ne!(plain, ip("[::ffff:192.0.2.7]:7001"));
+        assert_ne!(
+            plain,
+            ip("[::192.0.2.7]:7000"),
+            "only mapped ones are meant, not the old compatible ones"
+        );
+    }
+
+    #[test]
+    fn a_link_local_address_keeps_its_scope_and_loses_its_flow() {
+        let at = |flow, scope| {
+            Addr::ip(SocketAddrV6::new("fe80::1".parse().expect("an address"), 7000, flow, scope).into())
+        };
+        assert_eq!(at(5, 2), at(0, 2));
+        assert_ne!(at(0, 2), at(0, 3), "the same address on another interface is another machine");
+        let Addr::Ip(SocketAddr::V6(kept)) = at(5, 2) else { panic!("IPv6 stays IPv6") };
+        assert_eq!((kept.scope_id(), kept.flowinfo()), (2, 0));
+    }
+}

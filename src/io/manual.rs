@@ -4,8 +4,9 @@
 
 use super::OpenError;
 use super::conditioner::Setting;
+use super::datagrams::Counters;
 use super::poll::{Bell, Waiter};
-use super::socket::{BindConfig, Bound, Counters, LocalAddrs};
+use super::socket::{BindConfig, Bound, LocalAddrs};
 use super::thread::node;
 use super::turn::{Driver, Endpoint, Line, waker};
 use crate::bridge::{self, MeshPort, NodePort};

@@ -3,8 +3,9 @@
 //! Fed by: the operating system (datagrams, time, entropy) and the mesh handles. Yields: calls of the node's contract.
 //! Never: knows what is in a datagram. The only place with threads, sockets and clocks.
 //!
-//! `socket` moves datagrams, `poll` waits for them, `turn` is one iteration of the driver; `thread` runs it for every
-//! mesh of the process, `manual` for one mesh on the caller's thread, and `custom` does without sockets.
+//! `socket` opens what datagrams move on, `datagrams` moves them, `fault` says what an error means, `poll` waits for them,
+//! `turn` is one iteration of the driver; `thread` runs it for every mesh of the process, `manual` for one mesh on the
+//! caller's thread, and `custom` does without sockets.
 
 #![expect(
     clippy::disallowed_types,
@@ -16,7 +17,9 @@ mod clock;
 mod conditioner;
 mod cpu;
 mod custom;
+mod datagrams;
 mod entropy;
+mod fault;
 mod manual;
 mod poll;
 mod socket;
@@ -27,9 +30,11 @@ mod turn;
 
 pub use clock::{now, unix_time_s};
 pub use custom::CustomMesh;
+pub use datagrams::Counters;
 pub use entropy::OsEntropy;
+pub use fault::{Fault, FaultCounters};
 pub use manual::{ManualMesh, open_manual};
-pub use socket::{BindConfig, Counters, LocalAddrs};
+pub use socket::{BindConfig, LocalAddrs};
 pub use thread::{ThreadHandle, ThreadedMesh, open_threaded, shutdown, thread_count_for_tests};
 
 use std::fmt;

@@ -1,27 +1,24 @@
 //! The UDP sockets of one mesh: IPv4 and IPv6 on one port number, whatever of both the machine has.
 //!
-//! Fed by: datagrams to send. Yields: datagrams received, and counters of what went wrong.
-//! Never: ends because of an error. On UDP an error tells of one datagram, mostly another one than the current.
+//! Fed by: datagrams to send. Yields: datagrams received.
+//! Never: decides what an error means; `datagrams` does.
 
 use super::OpenError;
+use super::datagrams::{self, Buffer, Counters, Read, Reader};
 use super::poll::{Bell, Watched};
-use crate::base::Addr;
-use crate::base::limits::MAX_DATAGRAM;
+use crate::base::{Addr, Instant};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Kernel memory asked for: with the default of 208 kB a burst of 200 clients lost datagrams.
 const SOCKET_BUFFER: usize = 1 << 20;
-/// Datagrams read from one socket before others get their turn and answers are sent.
-const RECEIVES_PER_TURN: usize = 64;
+/// A socket that the system would not watch is read, and offered to it again, after this long.
+const UNWATCHED_FOR: Duration = Duration::from_millis(10);
 /// Any-port binds tried until one number is free for both families.
 const PORT_TRIES: usize = 16;
-
-/// A receive buffer: one byte more than a datagram may have, so that a longer one shows.
-pub(super) type Buffer = [u8; MAX_DATAGRAM + 1];
 
 /// Where to listen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,32 +45,19 @@ impl LocalAddrs {
     }
 }
 
-/// What happened on the sockets of a mesh besides plain sending and receiving.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Datagrams sent.
-    pub sent: AtomicU64,
-    /// Datagrams that the system did not take (full buffer, unreachable, too long): lost.
-    pub send_failed: AtomicU64,
-    /// Datagrams received.
-    pub received: AtomicU64,
-    /// Errors while receiving, such as "port unreachable" for an earlier datagram.
-    pub receive_errors: AtomicU64,
-    /// Datagrams dropped because they were empty or longer than any of ours.
-    pub bad_size: AtomicU64,
-}
-
-impl Counters {
-    fn count(counter: &AtomicU64) {
-        counter.fetch_add(1, Relaxed);
-    }
-}
-
 /// The sockets of one mesh.
 pub(super) struct Sockets {
-    v4: Option<Watched>,
-    v6: Option<Watched>,
+    v4: Option<Served>,
+    v6: Option<Served>,
     counters: Arc<Counters>,
+}
+
+/// One socket, and how reading it goes.
+struct Served {
+    watched: Watched,
+    reader: Reader,
+    /// It yielded nothing but errors; until then it is not watched.
+    paused_until: Option<Instant>,
 }
 
 /// Which of two sockets may have something to read.
@@ -150,8 +134,9 @@ impl Bound {
 
     /// Has both sockets watched; their keys tell `id` (see [`Ready::of_key`]).
     pub(super) fn watch(self, bell: &Bell, id: usize, counters: Arc<Counters>) -> io::Result<Sockets> {
-        let watch = |socket: Option<UdpSocket>, family| {
-            socket.map(|socket| Watched::new(socket, bell, id * 2 + family)).transpose()
+        let watch = |socket: Option<UdpSocket>, family| -> io::Result<_> {
+            let watched = socket.map(|socket| Watched::new(socket, bell, id * 2 + family)).transpose()?;
+            Ok(watched.map(|watched| Served { watched, reader: Reader::default(), paused_until: None }))
         };
         Ok(Sockets { v4: watch(self.v4, 0)?, v6: watch(self.v6, 1)?, counters })
     }
@@ -161,65 +146,78 @@ impl Sockets {
     /// Reads what has come on the sockets that are `ready`, up to a bound, and hands it to `deliver`; what remains ready is
     /// to be read again before anything is waited for.
     pub(super) fn receive(
-        &self,
+        &mut self,
         ready: Ready,
+        now: Instant,
         buffer: &mut Buffer,
         mut deliver: impl FnMut(Addr, &mut [u8]),
     ) -> Ready {
-        let mut read = |watched: &Option<Watched>, ready| {
-            let Some(watched) = watched.as_ref().filter(|_| ready) else { return false };
-            let more = self.receive_from(watched.socket(), buffer, &mut deliver);
-            watched.rearm();
-            more
+        let Self { v4, v6, counters } = self;
+        let mut read = |served: &mut Option<Served>, ready| {
+            let Some(served) = served.as_mut().filter(|_| ready) else { return false };
+            served.read(now, buffer, counters, &mut deliver)
         };
-        Ready { v4: read(&self.v4, ready.v4), v6: read(&self.v6, ready.v6) }
+        Ready { v4: read(v4, ready.v4), v6: read(v6, ready.v6) }
     }
 
-    fn receive_from(
-        &self,
-        socket: &UdpSocket,
-        buffer: &mut Buffer,
-        deliver: &mut impl FnMut(Addr, &mut [u8]),
-    ) -> bool {
-        for _ in 0..RECEIVES_PER_TURN {
-            match socket.recv_from(buffer) {
-                Ok((size @ 1..=MAX_DATAGRAM, from)) => {
-                    Counters::count(&self.counters.received);
-                    deliver(Addr::ip(from), &mut buffer[..size]);
-                }
-                Ok(_) => Counters::count(&self.counters.bad_size),
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => return false,
-                    ErrorKind::Interrupted => {}
-                    // "Connection reset" and "refused" tell that an earlier datagram of ours found no socket, Windows'
-                    // "message size" that this one is too long: neither says anything about the next.
-                    _ => Counters::count(&self.counters.receive_errors),
-                },
-            }
-        }
-        true
+    /// Which sockets have waited long enough after nothing but errors.
+    pub(super) fn end_pauses(&mut self, now: Instant) -> Ready {
+        let end = |served: &mut Option<Served>| {
+            let due = served.as_mut().and_then(|served| served.paused_until.take_if(|at| *at <= now));
+            due.is_some()
+        };
+        Ready { v4: end(&mut self.v4), v6: end(&mut self.v6) }
     }
 
-    /// Sends one datagram; whatever the system says against it is a loss.
+    /// When the next pause is over.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        [&self.v4, &self.v6].into_iter().flatten().filter_map(|served| served.paused_until).min()
+    }
+
+    /// Sends one datagram; whatever the system says against it is at worst a loss.
     pub(super) fn send(&self, to: Addr, bytes: &[u8]) {
-        let (Addr::Ip(to), Some(watched)) = (to, self.socket_for(to)) else {
-            return Counters::count(&self.counters.send_failed);
-        };
-        match watched.socket().send_to(bytes, to) {
-            Ok(_) => Counters::count(&self.counters.sent),
-            Err(error) => {
-                Counters::count(&self.counters.send_failed);
-                log::trace!("io: {} bytes to {to} not sent: {error}", bytes.len());
+        match (to, self.socket_for(to)) {
+            (Addr::Ip(to), Some(served)) => {
+                datagrams::send(served.watched.socket(), bytes, to, &self.counters);
             }
+            _ => datagrams::count(&self.counters.no_socket),
         }
     }
 
-    fn socket_for(&self, to: Addr) -> Option<&Watched> {
+    fn socket_for(&self, to: Addr) -> Option<&Served> {
         match to {
             Addr::Ip(SocketAddr::V4(_)) => self.v4.as_ref(),
             Addr::Ip(SocketAddr::V6(_)) => self.v6.as_ref(),
             Addr::Opaque(_) => None,
         }
+    }
+}
+
+impl Served {
+    /// Whether more may wait.
+    fn read(
+        &mut self,
+        now: Instant,
+        buffer: &mut Buffer,
+        counters: &Counters,
+        deliver: &mut impl FnMut(Addr, &mut [u8]),
+    ) -> bool {
+        if self.paused_until.is_some() {
+            return false;
+        }
+        let read = self.reader.read(self.watched.socket(), now, buffer, counters, deliver);
+        match read {
+            Read::Pause(until) => {
+                self.watched.unwatch();
+                self.paused_until = Some(until);
+            }
+            // Nobody would tell that something came: it is looked at again after a while.
+            Read::Empty | Read::More if !self.watched.rearm() => {
+                self.paused_until = Some(now + UNWATCHED_FOR)
+            }
+            Read::Empty | Read::More => {}
+        }
+        read == Read::More
     }
 }
 
@@ -230,14 +228,15 @@ fn open(address: SocketAddr) -> io::Result<UdpSocket> {
         // IPv4 has a socket of its own, which also works where dual-stack sockets do not.
         socket.set_only_v6(true)?;
     }
-    // Windows: SIO_UDP_CONNRESET and SIO_UDP_NETRESET are switched off here by the issue that brings Windows. Until then
-    // the receive loop takes such errors as they come.
     socket.set_nonblocking(true)?;
     // The system may give less; a smaller buffer only loses more in a burst.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&SockAddr::from(address))?;
-    Ok(socket.into())
+    let socket = UdpSocket::from(socket);
+    #[cfg(windows)]
+    super::poll::hide_resets(&socket);
+    Ok(socket)
 }
 
 fn refused(address: SocketAddr, error: &io::Error) -> OpenError {

@@ -32,6 +32,8 @@ pub(super) struct Parrot {
     now_sending: Vec<u8>,
     tick_at: Option<Instant>,
     echoes: bool,
+    /// Where it last said something, whenever that was asked of it.
+    said_to: Option<Addr>,
     life: Life,
     /// The last field: all others, the bridge above all, are gone when it tells.
     _farewell: Farewell,
@@ -65,6 +67,7 @@ impl Parrot {
                 now_sending: Vec::new(),
                 tick_at: None,
                 echoes: false,
+                said_to: None,
                 life: Life::Lives,
                 _farewell: Farewell(farewell),
             }) as Box<dyn Drive>)
@@ -142,13 +145,12 @@ impl Drive for Parrot {
     }
 
     fn handle_commands(&mut self, now: Instant) {
-        let mut last = None;
         loop {
             match self.port.next_command() {
                 Ok(Command::Send { data, .. }) => self.say = data,
                 Ok(Command::Join { address, .. }) => {
                     self.outbox.push_back((address, self.say.clone()));
-                    last = Some(address);
+                    self.said_to = Some(address);
                 }
                 Ok(Command::Start { countdown_ms }) => {
                     self.tick_at = Some(now + Duration::from_millis(countdown_ms.into()));
@@ -156,7 +158,7 @@ impl Drive for Parrot {
                 Ok(Command::Host) => self.echoes = true,
                 Ok(Command::SetReady { .. }) => panic!("told to"),
                 Ok(Command::CloseSession { .. }) => self.life = Life::Stubborn,
-                Ok(Command::Leave) => self.life = Life::Leaving(last),
+                Ok(Command::Leave) => self.life = Life::Leaving(self.said_to),
                 Ok(_) => {}
                 Err(gone) => {
                     if gone && self.life == Life::Lives {

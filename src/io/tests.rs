@@ -5,6 +5,8 @@ use crate::base::{Addr, Instant, PeerIndex};
 use crate::bridge::{Command, Delivery, MeshNews, MeshPort};
 use crate::config::{MeshConfig, RoomKey, ValidMeshConfig};
 use crate::netem::Link;
+use std::cell::Cell;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -118,6 +120,88 @@ fn meshes_on_a_custom_transport_meet() {
         connected(&meshes[0].port).is_some()
     });
     assert!(met, "a second of virtual time is enough");
+}
+
+#[test]
+fn two_seconds_without_a_network_are_loss_and_nothing_else() {
+    let places = [1, 2].map(|port| SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), port)));
+    let mut meshes = places.map(|place| {
+        let config = ValidMeshConfig { local_address: Some(Addr::ip(place)), ..config() };
+        CustomMesh::open(config).expect("no socket is needed")
+    });
+    let counters = Counters::default();
+    let mut now = Instant::from_millis(1000);
+    let mut carry = |meshes: &mut [CustomMesh; 2], network: io::Result<()>| {
+        now += Duration::from_millis(1);
+        for mesh in meshes.iter_mut() {
+            mesh.run(now);
+        }
+        for (from, place) in places.into_iter().enumerate() {
+            let [a, b] = &mut *meshes;
+            let (sender, receiver) = if from == 0 { (a, b) } else { (b, a) };
+            while let Some((to, bytes)) = sender.next_outgoing() {
+                let Addr::Ip(to) = to else { panic!("all addresses here are IP") };
+                let wire =
+                    Wire { error: network.as_ref().err().map(io::Error::kind), sent: Cell::new(false) };
+                datagrams::send(&wire, bytes, to, &counters);
+                if wire.sent.get() {
+                    receiver.receive(Addr::ip(place), bytes, now);
+                }
+            }
+        }
+    };
+    meshes[0].port.send(Command::Host).expect("it is alive");
+    carry(&mut meshes, Ok(()));
+    let room = room_of(&meshes[0].port).expect("it hosts at once");
+    meshes[1].port.send(Command::Join { address: Addr::ip(places[0]), room }).expect("it is alive");
+    let met = (0..1000).any(|_| {
+        carry(&mut meshes, Ok(()));
+        connected(&meshes[0].port).is_some()
+    });
+    assert!(met, "a second of virtual time is enough");
+    let say = |mesh: &CustomMesh, data: &[u8]| {
+        let command =
+            Command::Send { to: None, stream: 0, delivery: Delivery::Reliable, data: data.to_vec() };
+        mesh.port.send(command).expect("it is alive");
+    };
+    for half in [ErrorKind::NetworkUnreachable, ErrorKind::HostUnreachable] {
+        say(&meshes[0], b"said in the tunnel");
+        (0..1000).for_each(|_| carry(&mut meshes, Err(half.into())));
+    }
+    assert!(counters.send_failed.get(Fault::Unreachable) > 40, "both went on trying");
+    let (mut heard, mut told) = (0, Vec::new());
+    for _ in 0..2000 {
+        carry(&mut meshes, Ok(()));
+        for mesh in &meshes {
+            told.extend(std::iter::from_fn(|| mesh.port.next_news()));
+        }
+        heard += told.iter().filter(|news| matches!(news, MeshNews::Message { .. })).count();
+        assert!(!told.drain(..).any(|news| matches!(news, MeshNews::Left { .. })), "nobody is given up");
+    }
+    assert_eq!(heard, 2);
+    assert_eq!(counters.send_failed.total(), counters.send_failed.get(Fault::Unreachable));
+}
+
+/// A socket for one datagram.
+struct Wire {
+    error: Option<ErrorKind>,
+    sent: Cell<bool>,
+}
+
+impl datagrams::Datagrams for Wire {
+    fn receive(&self, _: &mut datagrams::Buffer) -> io::Result<(usize, SocketAddr)> {
+        Err(ErrorKind::WouldBlock.into())
+    }
+
+    fn send(&self, bytes: &[u8], _: SocketAddr) -> io::Result<usize> {
+        self.error.map_or_else(
+            || {
+                self.sent.set(true);
+                Ok(bytes.len())
+            },
+            |kind| Err(kind.into()),
+        )
+    }
 }
 
 /// `shutdown` ends all meshes of the process.

@@ -4,9 +4,10 @@
 //! Never: outlives `shutdown`; leaves a thread behind that nobody joins.
 
 use super::conditioner::Setting;
+use super::datagrams::Counters;
 use super::entropy::OsEntropy;
 use super::poll::{Bell, Waiter};
-use super::socket::{BindConfig, Bound, Counters, LocalAddrs};
+use super::socket::{BindConfig, Bound, LocalAddrs};
 use super::turn::{Driver, Endpoint, Line, waker};
 use super::{OpenError, clock, cpu};
 use crate::bridge::{self, MeshPort, NodePort};

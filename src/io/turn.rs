@@ -5,8 +5,9 @@
 
 use super::clock;
 use super::conditioner::{Conditioner, Setting};
+use super::datagrams::Buffer;
 use super::poll::{Bell, Waiter};
-use super::socket::{Buffer, Ready, Sockets};
+use super::socket::{Ready, Sockets};
 use crate::base::Instant;
 use crate::base::limits::MAX_DATAGRAM;
 use crate::bridge::Waker;
@@ -96,7 +97,7 @@ impl Endpoint {
             return Some(Instant::ZERO);
         }
         let conditioned = self.conditioner.as_ref().and_then(Conditioner::poll_timeout);
-        [self.wake_at, self.ends_at, conditioned].into_iter().flatten().min()
+        [self.wake_at, self.ends_at, conditioned, self.sockets.poll_timeout()].into_iter().flatten().min()
     }
 
     fn run(&mut self, now: Instant, buffer: &mut Buffer) -> Life {
@@ -110,9 +111,10 @@ impl Endpoint {
             }
             touched = true;
         }
+        self.ready = self.ready.and(self.sockets.end_pauses(now));
         if self.ready != Ready::NONE {
             let node = &mut self.node;
-            self.ready = self.sockets.receive(self.ready, buffer, |from, bytes| {
+            self.ready = self.sockets.receive(self.ready, now, buffer, |from, bytes| {
                 node.handle_datagram(from, bytes, now);
                 touched = true;
             });

@@ -1,8 +1,15 @@
 //! Waiting for sockets, and being woken.
 //!
 //! Fed by: sockets that are watched. Yields: the keys of those that can be read. Never: reads a datagram.
-//! The one file of the driver with `unsafe`: the crate `polling` asks for a promise about the life of a watched socket.
+//! The one folder of the driver with `unsafe`: the crate `polling` asks for a promise about the life of a watched socket,
+//! and Windows wants two switches set (`windows`).
 #![expect(unsafe_code, reason = "`Poller::add_with_mode` wants a promise, which `Watched` keeps")]
+
+#[cfg(windows)]
+mod windows;
+
+#[cfg(windows)]
+pub(super) use windows::hide_resets;
 
 use polling::{Event, Events, PollMode, Poller};
 use std::io;
@@ -25,6 +32,8 @@ pub(super) struct Watched {
     socket: UdpSocket,
     poller: Arc<Poller>,
     key: usize,
+    /// Whether the poller knows it now.
+    is_known: bool,
 }
 
 impl Waiter {
@@ -59,32 +68,53 @@ impl Bell {
 
 impl Watched {
     pub(super) fn new(socket: UdpSocket, bell: &Bell, key: usize) -> io::Result<Self> {
-        let poller = Arc::clone(&bell.0);
+        let mut watched = Self { socket, poller: Arc::clone(&bell.0), key, is_known: false };
+        watched.watch()?;
+        Ok(watched)
+    }
+
+    fn watch(&mut self) -> io::Result<()> {
         // SAFETY: the socket must be deleted from the poller before it is closed. `Watched` owns it, never gives it out
         // by value, keeps the poller alive, and deletes it in `drop`, which runs before the socket's own.
-        unsafe { poller.add_with_mode(&socket, Event::readable(key), mode(&poller))? };
-        Ok(Self { socket, poller, key })
+        unsafe { self.poller.add_with_mode(&self.socket, Event::readable(self.key), mode(&self.poller))? };
+        self.is_known = true;
+        Ok(())
+    }
+
+    /// Tells nothing of it any more, until `rearm`: a socket with an error would end every `wait` at once.
+    pub(super) fn unwatch(&mut self) {
+        if self.is_known
+            && let Err(error) = self.poller.delete(&self.socket)
+        {
+            log::warn!("io: a socket could not be taken from the poller: {error}");
+        }
+        self.is_known = false;
     }
 
     pub(super) fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// To be called after the socket was read: where the system only tells once, asks to be told again.
-    pub(super) fn rearm(&self) {
-        if mode(&self.poller) == PollMode::Oneshot
-            && let Err(error) = self.poller.modify(&self.socket, Event::readable(self.key))
-        {
+    /// To be called after the socket was read: where the system only tells once, asks to be told again. Whether that went
+    /// well; if not, nothing will be told of the socket until the next call.
+    pub(super) fn rearm(&mut self) -> bool {
+        let result = if !self.is_known {
+            self.watch()
+        } else if mode(&self.poller) == PollMode::Oneshot {
+            self.poller.modify(&self.socket, Event::readable(self.key))
+        } else {
+            return true;
+        };
+        if let Err(error) = &result {
             log::warn!("io: a socket could not be watched any longer: {error}");
         }
+        result.is_ok()
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        if let Err(error) = self.poller.delete(&self.socket) {
-            log::warn!("io: a socket could not be taken from the poller: {error}");
-        }
+        self.unwatch();
     }
 }
 
