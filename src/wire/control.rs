@@ -7,6 +7,7 @@
 use crate::base::Addr;
 use crate::base::limits::{MAX_CANDIDATES, MAX_MESSAGE, MAX_OPAQUE_ADDR};
 use crate::wire::ParseError;
+use crate::wire::handshake::MAX_CHAIN;
 use bitcode::{Decode, Encode};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -174,10 +175,13 @@ impl Codec {
     /// Decodes a whole message.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Control, ParseError> {
         let control: Control = self.buffer.decode(bytes).map_err(|_| ParseError::Malformed)?;
-        let addresses = match &control {
-            Control::Member { addresses, .. } | Control::Candidates { addresses } => addresses.len(),
-            Control::Admit { .. }
-            | Control::Removed { .. }
+        // Equal bits are packed, so a short message may hold far more than any that is sent.
+        let is_bounded = match &control {
+            Control::Member { addresses, .. } | Control::Candidates { addresses } => {
+                addresses.len() <= MAX_CANDIDATES && addresses.iter().all(|address| address.parse().is_some())
+            }
+            Control::Admit { chain, .. } => chain.len() <= MAX_CHAIN,
+            Control::Removed { .. }
             | Control::Status { .. }
             | Control::Prepare { .. }
             | Control::Prepared { .. }
@@ -185,9 +189,9 @@ impl Codec {
             | Control::SettingsDiffer { .. }
             | Control::Checksum { .. }
             | Control::Bye
-            | Control::EndMatch => 0,
+            | Control::EndMatch => true,
         };
-        if addresses > MAX_CANDIDATES { Err(ParseError::Malformed) } else { Ok(control) }
+        if is_bounded { Ok(control) } else { Err(ParseError::Malformed) }
     }
 }
 
@@ -221,6 +225,32 @@ mod tests {
             &mut out,
         );
         assert!(out.len() <= 570, "{}", out.len());
+    }
+
+    #[test]
+    fn what_is_packed_into_a_short_message_but_longer_than_any_that_is_sent_is_refused() {
+        let certificate = Certificate {
+            identity: Identity { noise: [0; 32], sign: [0; 32] },
+            expires_unix_s: 0,
+            signature: [0; 64],
+        };
+        let takes = |control: &Control| {
+            let bytes = bitcode::encode(control);
+            assert!(bytes.len() <= MAX_MESSAGE, "{}", bytes.len());
+            Codec::default().decode(&bytes).is_ok()
+        };
+        let admit = |links| Control::Admit {
+            you: 1,
+            us: 0,
+            max_peers: 2,
+            started_attempt: 0,
+            chain: vec![certificate; links],
+        };
+        assert!(takes(&admit(MAX_CHAIN)) && !takes(&admit(MAX_CHAIN + 1)));
+        let opaque = |size| Control::Candidates { addresses: vec![WireAddr::Opaque(vec![0; size])] };
+        assert!(
+            takes(&opaque(MAX_OPAQUE_ADDR)) && !takes(&opaque(MAX_OPAQUE_ADDR + 1)) && !takes(&opaque(0))
+        );
     }
 
     proptest! {
