@@ -6,6 +6,7 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 mod licences;
 mod peers;
 mod setup;
@@ -35,6 +36,8 @@ enum Command {
     Test(test::Options),
     /// Whole meshes by seed in virtual time; also how a failing seed is played again
     Sim(sim::Options),
+    /// Hostile bytes to every decoder, for some minutes; what breaks one is kept
+    Fuzz(fuzz::Options),
     /// Whole meshes and real processes against the bars, each beside its figure; writes docs/measurements
     Bench(bench::Options),
     /// retick beside other libraries in one run, as ratios; writes docs/measurements
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Sim(options) => sim::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Versus(options) => versus::run(&options),
         Command::Setup => setup::ensure(setup::EVERYTHING),

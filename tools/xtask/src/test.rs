@@ -4,7 +4,7 @@
 //! Never: leaves a part out silently, or fails because of a time.
 
 use crate::sh::{self, Outcome};
-use crate::{bench, demo, licences, setup, sim, threads};
+use crate::{bench, demo, fuzz, licences, setup, sim, threads};
 use clap::Args;
 use std::time::{Duration, Instant};
 
@@ -47,19 +47,28 @@ const PARTS: &[Part] = &[
         setup::ensure(setup::EVERYTHING)?;
         setup::ensure_components()
     }),
-    part("format", "rustfmt has nothing to change", &BUILD, |_| cargo("fmt --all --check")),
+    part("format", "rustfmt has nothing to change", &BUILD, |_| {
+        cargo("fmt --all --check")?;
+        cargo("fmt --manifest-path tests/fuzz/Cargo.toml --check")
+    }),
     part("build", "everything builds, also without the features `ffi` and `io`", &BUILD, |_| build()),
     part("clippy", "no warning in any target", &BUILD, |_| {
         cargo("clippy --quiet --locked --workspace --all-targets -- -D warnings")?;
         // A workspace of its own, because its counting allocator and the C ABI's exclude each other.
         cargo(
             "clippy --quiet --locked --manifest-path benches/foundation/Cargo.toml --target-dir target/benches -- -D warnings",
+        )?;
+        cargo(
+            "clippy --quiet --locked --manifest-path tests/fuzz/Cargo.toml --all-targets --target-dir target/fuzz/replay -- -D warnings",
         )
     }),
     part("header", "the generated files are the committed ones", &BUILD, |_| {
         cargo("run --quiet --locked --package retick-gen -- --check")
     }),
     part("tests", "units, properties, tidy, C API under sanitizers, loopback", &REST, |_| tests()),
+    part("fuzz", "the inputs that fuzzing keeps, and mutations of them, break no decoder", &REST, |_| {
+        fuzz::replay()
+    }),
     part("sim", "whole meshes by seed, with faults", &SIMULATION, |full| {
         sim::seeds(if full { sim::SEEDS_FULL } else { sim::SEEDS }, None, None)
     }),
