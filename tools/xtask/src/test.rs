@@ -4,7 +4,7 @@
 //! Never: leaves a part out silently, or fails because of a time.
 
 use crate::sh::{self, Outcome};
-use crate::{bench, demo, fuzz, licences, setup, sim, threads};
+use crate::{bench, demo, fuzz, licences, setup, sim, threads, versus};
 use clap::Args;
 use std::time::{Duration, Instant};
 
@@ -86,6 +86,12 @@ const PARTS: &[Part] = &[
     full_part("threads", "no data race between the halves (thread sanitizer)", &REST, |_| threads::run()),
     full_part("bench", "the benchmarks, each bar beside its figure", &REST, |_| {
         bench::run(&bench::Options::default())
+    }),
+    full_part("versus", "the harnesses beside other libraries build and run", &REST, |_| {
+        cargo(
+            "clippy --quiet --locked --manifest-path benches/versus/Cargo.toml --target-dir target/versus -- -D warnings",
+        )?;
+        versus::transport::run(&versus::transport::Options::QUICK)
     }),
     part("licences", "every dependency's licence is on the allow list", &REST, |_| licences()),
     part("docs", "rustdoc has no warning", &REST, |_| docs()),

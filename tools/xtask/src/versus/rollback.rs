@@ -3,19 +3,17 @@
 //! Fed by: lines of figures from the harness in `benches/versus`. Yields: tables on the terminal and in
 //! `docs/measurements/rollback.md`. Never: compares figures of two runs, or fails because of a time.
 
+use super::{build, machine, medians, write};
 use crate::sh::{self, Outcome};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::Path;
 
-/// Options of `cargo xtask versus`.
+/// Options of `cargo xtask versus rollback`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Which part is compared
-    what: What,
     /// Runs of each match, interleaved; the table has the median
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     runs: u32,
@@ -28,12 +26,6 @@ pub(crate) struct Options {
     /// Counts no instructions (that needs valgrind and takes most of the time)
     #[arg(long)]
     no_instructions: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum What {
-    /// Rollback sessions of 2, 4 and 10 peers
-    Rollback,
 }
 
 const LIBRARIES: [&str; 5] = ["ideal", "retick", "retick-manual", "fortress", "ggrs"];
@@ -80,8 +72,7 @@ type Figures = BTreeMap<(String, u32, String), BTreeMap<String, f64>>;
 
 /// Runs it.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let What::Rollback = options.what;
-    let program = build()?;
+    let program = build("versus-rollback")?;
     let counts = !options.no_instructions && sh::has("valgrind");
     if !counts && !options.no_instructions {
         println!("note: valgrind is not in PATH; no instructions are counted");
@@ -98,11 +89,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if options.scenario.is_some() || options.peers.is_some() {
         return Ok(());
     }
-    let file = sh::root().join(REPORT);
-    let text = format!("{HEAD}{}\n{report}", machine());
-    fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-    println!("written to {REPORT}");
-    Ok(())
+    write(REPORT, &format!("{HEAD}{}\n{report}", machine()))
 }
 
 const HEAD: &str = "# Rollback: retick beside its peers
@@ -117,19 +104,6 @@ second. Inputs are 4 bytes, the state is 1 KB; fortress has a window of 16, sinc
 600 frames after 200, and of the runs; the instruments' own share is contained. Instructions: callgrind, 60 frames after 60.
 
 ";
-
-/// What the figures were measured on, as far as it says something to others.
-pub(crate) fn machine() -> String {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    format!("Machine: {cores} virtual cores, shared with other work.\n")
-}
-
-fn build() -> Result<PathBuf, String> {
-    let target = sh::target_dir().join("versus");
-    let mut cargo = sh::cargo("build --quiet --release --locked --manifest-path benches/versus/Cargo.toml");
-    sh::run(cargo.args(["--package", "versus-rollback", "--target-dir"]).arg(&target))?;
-    Ok(target.join("release/versus-rollback"))
-}
 
 fn measure(
     program: &Path,
@@ -157,24 +131,6 @@ fn measure(
         into.insert((scenario.to_owned(), peers, library.to_owned()), row);
     }
     Ok(())
-}
-
-/// The median of each figure over lines of the same match.
-fn medians(lines: &[String]) -> BTreeMap<String, f64> {
-    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (name, value) in lines.iter().flat_map(|line| crate::peers::pairs(line)) {
-        if let Ok(value) = value.parse() {
-            values.entry(name.to_owned()).or_default().push(value);
-        }
-    }
-    values
-        .into_iter()
-        .map(|(name, mut values)| {
-            values.sort_by(f64::total_cmp);
-            let median = values[values.len() / 2];
-            (name, median)
-        })
-        .collect()
 }
 
 /// Instructions per peer-frame that callgrind collects.
@@ -244,16 +200,6 @@ fn report(figures: &Figures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::value;
-
-    #[test]
-    fn the_median_is_taken_figure_by_figure() {
-        let lines = ["lib=x a=1 b=9", "lib=x a=5 b=7", "lib=x a=3 b=8"].map(str::to_owned);
-        let row = medians(&lines);
-        assert_eq!((row["a"], row["b"]), (3.0, 8.0));
-        assert_eq!(value(&lines[0], "lib"), Some("x"));
-        assert!(!row.contains_key("lib"));
-    }
 
     #[test]
     fn a_missed_bar_is_called_missed() {
