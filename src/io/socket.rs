@@ -213,7 +213,7 @@ impl Served {
             }
             // Nobody would tell that something came: it is looked at again after a while.
             Read::Empty | Read::More if !self.watched.rearm() => {
-                self.paused_until = Some(now + UNWATCHED_FOR)
+                self.paused_until = Some(now + UNWATCHED_FOR);
             }
             Read::Empty | Read::More => {}
         }
