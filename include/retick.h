@@ -293,6 +293,11 @@ typedef struct retick_simnet {
 #define RETICK_EVENT_LEFT 12u
 /** Mesh: one message; peer, stream, value0 = the delivery, data, data_size. */
 #define RETICK_EVENT_MESSAGE 13u
+/**
+ * Mesh: the network half of this mesh no longer runs, and all others see silence: it failed (the log says why), or its simulated
+ * network was destroyed. Destroy the mesh; another one can be created.
+ */
+#define RETICK_EVENT_FAILED 14u
 /** Session: the match begins; read the roster with retick_session_start_info. */
 #define RETICK_EVENT_STARTED 20u
 /** Session: from `frame` on the slot uses the disconnect input, on every peer alike. */

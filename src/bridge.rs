@@ -343,6 +343,10 @@ pub enum Refused<T> {
     Closed(T),
 }
 
+/// The other half is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
 impl<T> From<TrySendError<T>> for Refused<T> {
     fn from(error: TrySendError<T>) -> Self {
         match error {
@@ -390,7 +394,16 @@ impl MeshPort {
 
     /// The next event; `None` when there is none now.
     pub fn next_news(&self) -> Option<MeshNews> {
-        self.news.try_recv().ok()
+        self.poll_news().ok().flatten()
+    }
+
+    /// The next event; `Err` when none will ever come, because the network half is gone and all it told was read.
+    pub fn poll_news(&self) -> Result<Option<MeshNews>, Gone> {
+        match self.news.try_recv() {
+            Ok(news) => Ok(Some(news)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(Gone),
+        }
     }
 
     /// A vector with `bytes`, recycled from an earlier message where one is free.

@@ -31,6 +31,9 @@ pub const RETICK_EVENT_PEER_UNSTALLED: u32 = 11;
 pub const RETICK_EVENT_LEFT: u32 = 12;
 /// Mesh: one message; peer, stream, value0 = the delivery, data, data_size.
 pub const RETICK_EVENT_MESSAGE: u32 = 13;
+/// Mesh: the network half of this mesh no longer runs, and all others see silence: it failed (the log says why), or its simulated
+/// network was destroyed. Destroy the mesh; another one can be created.
+pub const RETICK_EVENT_FAILED: u32 = 14;
 /// Session: the match begins; read the roster with retick_session_start_info.
 pub const RETICK_EVENT_STARTED: u32 = 20;
 /// Session: from `frame` on the slot uses the disconnect input, on every peer alike.

@@ -237,6 +237,12 @@ impl EventStore {
         None
     }
 
+    /// The network half is gone without having been told to leave.
+    pub(super) fn push_failed(&mut self) {
+        let text = "the network half of this mesh no longer runs (the log says why); destroy the mesh";
+        self.push(Fields::new(RETICK_EVENT_FAILED), Vec::new(), |t| t.write_str(text));
+    }
+
     /// Takes in an event of a session.
     pub(super) fn push_session(&mut self, event: SessionEvent) {
         let none = Vec::new();

@@ -12,7 +12,9 @@ use super::session_handle::Clock;
 use super::simnet_handle::Attached;
 use crate::base::limits::MAX_PEERS;
 use crate::base::{Addr, PeerIndex, PeerSet};
-use crate::bridge::{ClockModel, Command, Delivery, LinkStats, MeshNews, MeshPort, Refused, SessionPort};
+use crate::bridge::{
+    ClockModel, Command, Delivery, Gone, LinkStats, MeshNews, MeshPort, Refused, SessionPort,
+};
 use crate::channel::max_message;
 use crate::config::{RoomKey, SessionSettings, ValidMeshConfig};
 use crate::io::{self, CustomMesh, LocalAddrs, ManualMesh, ThreadedMesh};
@@ -39,6 +41,8 @@ enum Phase {
     Inside,
     /// It said goodbye; its network half ends.
     Left,
+    /// Its network half ended by itself.
+    Failed,
 }
 
 pub(super) struct MeshHandle {
@@ -134,14 +138,18 @@ impl MeshHandle {
             }
             Phase::Inside => Err(Failure::state("this mesh is in a room already")),
             Phase::Left => Err(Failure::state("this mesh has left its room for good; create another one")),
+            Phase::Failed => Err(failed()),
         }
     }
 
     fn expect_inside(&self) -> Outcome<()> {
-        if self.phase == Phase::Inside {
-            return Ok(());
+        match self.phase {
+            Phase::Inside => Ok(()),
+            Phase::Failed => Err(failed()),
+            Phase::Outside | Phase::Entering | Phase::Left => Err(Failure::state(
+                "this mesh is in no room; host or join, and poll until RETICK_EVENT_JOINED",
+            )),
         }
-        Err(Failure::state("this mesh is in no room; host or join, and poll until RETICK_EVENT_JOINED"))
     }
 
     pub(super) fn host(&mut self) -> Outcome<retick_result> {
@@ -227,7 +235,7 @@ impl MeshHandle {
     }
 
     pub(super) fn leave(&mut self) -> Outcome<retick_result> {
-        if matches!(self.phase, Phase::Outside | Phase::Left) {
+        if matches!(self.phase, Phase::Outside | Phase::Left | Phase::Failed) {
             return Ok(RETICK_OK);
         }
         let result = self.send_command(Command::Leave)?;
@@ -272,10 +280,25 @@ impl MeshHandle {
             mesh.run(io::now());
         }
         while !self.events.is_full() {
-            let Some(news) = self.port().next_news() else { break };
-            self.take_in(news);
+            match self.port().poll_news() {
+                Ok(Some(news)) => self.take_in(news),
+                Ok(None) => break,
+                Err(Gone) => {
+                    self.note_gone();
+                    break;
+                }
+            }
         }
         Ok(RETICK_OK)
+    }
+
+    /// The network half is gone: after a goodbye that is as it should be.
+    fn note_gone(&mut self) {
+        if !matches!(self.phase, Phase::Left | Phase::Failed) {
+            self.go_outside();
+            self.phase = Phase::Failed;
+            self.events.push_failed();
+        }
     }
 
     fn take_in(&mut self, news: MeshNews) {
@@ -435,10 +458,17 @@ fn refused(refused: Refused<Command>) -> Failure {
         Refused::Full(_) => {
             Failure::full("too many commands wait for the network half; try again after the next poll")
         }
-        Refused::Closed(_) => Failure::shut_down("the network half of this mesh is gone; destroy the mesh"),
+        Refused::Closed(_) => failed(),
     }
+}
+
+fn failed() -> Failure {
+    Failure::shut_down("the network half of this mesh is gone; destroy the mesh")
 }
 
 fn bound_text(addrs: LocalAddrs) -> String {
     addrs.v4.or(addrs.v6).map_or_else(String::new, |addr| addr.to_string())
 }
+
+#[cfg(test)]
+mod tests;

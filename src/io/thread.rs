@@ -1,14 +1,14 @@
 //! The one IO thread of the process: started with the first mesh, gone with the last.
 //!
 //! Fed by: mesh handles that open, change and close. Yields: turns of the driver for all of them.
-//! Never: outlives `shutdown`; leaves a thread behind that nobody joins.
+//! Never: outlives `shutdown`; leaves a thread behind that nobody joins; hands out a mesh whose thread is gone.
 
 use super::conditioner::Setting;
 use super::datagrams::Counters;
 use super::entropy::OsEntropy;
 use super::poll::{Bell, Waiter};
 use super::socket::{BindConfig, Bound, LocalAddrs};
-use super::turn::{Driver, Endpoint, Line, waker};
+use super::turn::{Driver, Endpoint, Line, bury, text_of, waker};
 use super::{OpenError, clock, cpu};
 use crate::bridge::{self, MeshPort, NodePort};
 use crate::config::ValidMeshConfig;
@@ -17,6 +17,7 @@ use crate::node::Node;
 use crate::simnet::Drive;
 use crossbeam_channel::RecvTimeoutError;
 use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -101,18 +102,50 @@ enum Control {
     EndWhenEmpty,
     /// Ends now.
     End,
+    /// Fails, as by a defect of ours.
+    #[cfg(test)]
+    Fail,
 }
 
 /// What a thread and its handles share.
 struct Hub {
     bell: Bell,
-    controls: Mutex<Vec<Control>>,
+    /// `None`: the thread will look at nothing any more.
+    controls: Mutex<Option<Vec<Control>>>,
 }
 
 impl Hub {
-    fn tell(&self, control: Control) {
-        self.controls.lock().push(control);
-        self.bell.ring();
+    fn new(bell: Bell) -> Self {
+        Self { bell, controls: Mutex::new(Some(Vec::new())) }
+    }
+
+    /// Says whether the thread will see it; if not, what it held is dropped.
+    fn tell(&self, control: Control) -> bool {
+        let is_told = self.controls.lock().as_mut().map(|controls| controls.push(control)).is_some();
+        if is_told {
+            self.bell.ring();
+        }
+        is_told
+    }
+
+    /// The thread takes what it was told.
+    fn take(&self, into: &mut Vec<Control>) {
+        if let Some(controls) = self.controls.lock().as_mut() {
+            std::mem::swap(into, controls);
+        }
+    }
+
+    /// The thread ends: whoever tells it something from now on learns that it did.
+    fn end(&self) {
+        for control in self.controls.lock().take().unwrap_or_default() {
+            if let Control::Add(endpoint) = control {
+                bury(*endpoint);
+            }
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.controls.lock().is_none()
     }
 }
 
@@ -157,8 +190,12 @@ impl Runtime {
         let id = state.next_id;
         state.next_id += 1;
         let running = match state.running.take() {
-            Some(running) => running,
-            None => self.start()?,
+            Some(running) if !running.hub.has_ended() => running,
+            failed => {
+                // Its meshes were told by their closed queues.
+                state.ending.extend(failed.map(|running| (running.hub, running.thread)));
+                self.start()?
+            }
         };
         let hub = Arc::clone(&running.hub);
         let running = state.running.insert(running);
@@ -174,6 +211,7 @@ impl Runtime {
         match endpoint {
             Ok(endpoint) => {
                 running.meshes += 1;
+                // Should the thread fail at this very moment, the mesh learns it as all the others do.
                 hub.tell(Control::Add(Box::new(endpoint)));
             }
             Err(error) => {
@@ -194,7 +232,7 @@ impl Runtime {
             ),
         };
         let waiter = Waiter::new().map_err(failed)?;
-        let hub = Arc::new(Hub { bell: waiter.bell(), controls: Mutex::new(Vec::new()) });
+        let hub = Arc::new(Hub::new(waiter.bell()));
         let (end, ended) = crossbeam_channel::bounded(1);
         let counted = Counted::new(&self.threads);
         let thread = thread::Builder::new()
@@ -203,7 +241,16 @@ impl Runtime {
                 let hub = Arc::clone(&hub);
                 move || {
                     let _counted = counted;
-                    run(&hub, Driver::new(waiter));
+                    let mut driver = Driver::new(waiter);
+                    // A node that fails ends alone (`turn`); this is about the driver itself. The game sees its meshes close.
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&hub, &mut driver))) {
+                        log::error!(
+                            "io: the IO thread failed, and its meshes end: {}",
+                            text_of(panic.as_ref())
+                        );
+                    }
+                    driver.bury_all();
+                    hub.end();
                     let _ = end.send(());
                 }
             })
@@ -267,17 +314,23 @@ impl State {
 }
 
 /// The thread: turns until told to end.
-fn run(hub: &Hub, mut driver: Driver) {
+fn run(hub: &Hub, driver: &mut Driver) {
     let mut controls = Vec::new();
     let mut ends_when_empty = false;
     loop {
-        std::mem::swap(&mut controls, &mut *hub.controls.lock());
+        hub.take(&mut controls);
         for control in controls.drain(..) {
             match control {
                 Control::Add(endpoint) => driver.add(*endpoint),
                 Control::Close { id } => driver.close(id, clock::now()),
                 Control::EndWhenEmpty => ends_when_empty = true,
-                Control::End => return driver.end(),
+                Control::End => {
+                    // A last time, so that goodbyes still go out.
+                    driver.run_all();
+                    return;
+                }
+                #[cfg(test)]
+                Control::Fail => panic!("told to"),
             }
         }
         if ends_when_empty && driver.is_empty() {
@@ -304,9 +357,8 @@ impl Drop for Counted {
 }
 
 fn join(thread: JoinHandle<()>) {
-    if thread.join().is_err() {
-        log::error!("io: the IO thread had failed");
-    }
+    // What failed in it was told to the log there.
+    let _ = thread.join();
 }
 
 #[cfg(test)]

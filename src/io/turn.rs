@@ -197,15 +197,15 @@ impl Driver {
         self.run_all();
     }
 
-    /// Runs every endpoint a last time, so that a goodbye still goes out, and drops them all.
-    pub(super) fn end(&mut self) {
-        self.run_all();
+    /// Drops every endpoint.
+    pub(super) fn bury_all(&mut self) {
         while let Some(endpoint) = self.endpoints.pop() {
             bury(endpoint);
         }
     }
 
-    fn run_all(&mut self) {
+    /// Runs every endpoint once, without waiting for anything.
+    pub(super) fn run_all(&mut self) {
         let now = clock::now();
         let mut index = 0;
         while let Some(endpoint) = self.endpoints.get_mut(index) {
@@ -224,13 +224,14 @@ impl Driver {
 }
 
 /// Drops an endpoint; a panic in there is its own.
-fn bury(endpoint: Endpoint) {
+pub(super) fn bury(endpoint: Endpoint) {
     if catch_unwind(AssertUnwindSafe(|| drop(endpoint))).is_err() {
         log::error!("io: a mesh failed while it was closed");
     }
 }
 
-fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
+/// What a panic says.
+pub(super) fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without text")
 }

@@ -1,7 +1,7 @@
 //! The IO thread with stand-in nodes on the loopback; each test has a runtime of its own.
 
 use super::*;
-use crate::bridge::Command;
+use crate::bridge::{Command, Gone};
 use crate::io::testing::{Ears, Heard, Parrot, be_stubborn, crash, echo, loopback, say, teach, tick};
 use std::net::UdpSocket;
 
@@ -175,6 +175,49 @@ fn a_port_in_use_is_an_error_and_leaves_no_thread() {
     assert!(runtime.open(BindConfig::default(), failing).is_err());
     runtime.shutdown();
     assert_eq!(runtime.threads.load(Ordering::Acquire), 0);
+}
+
+#[test]
+fn a_thread_that_failed_ends_its_meshes_and_the_next_one_gets_another() {
+    let runtime = runtime();
+    let ((a, a_hears), (b, b_hears)) = (open(runtime), open(runtime));
+    assert!(a.handle.hub.tell(Control::Fail));
+    assert_eq!((a_hears.next(), b_hears.next()), (Heard::Dropped, Heard::Dropped));
+    assert_eq!((a.port.poll_news().err(), b.port.poll_news().err()), (Some(Gone), Some(Gone)));
+    while !a.handle.hub.has_ended() {
+        thread::yield_now();
+    }
+    // Handles of the dead thread may go before or after others came.
+    drop(a);
+    let ((c, c_hears), (d, d_hears)) = (open(runtime), open(runtime));
+    drop(b);
+    say(&c.port, at(&d));
+    assert_eq!(d_hears.datagram().1, b"hello");
+    drop((c, d));
+    assert_eq!((c_hears.next(), d_hears.next()), (Heard::Dropped, Heard::Dropped));
+    runtime.shutdown();
+    assert_eq!(runtime.threads.load(Ordering::Acquire), 0);
+}
+
+#[test]
+fn a_mesh_that_a_failing_thread_never_saw_ends_too() {
+    let waiter = Waiter::new().expect("the system can wait");
+    let hub = Hub::new(waiter.bell());
+    let add = || {
+        let (port, node_port) = bridge::open(Arc::new(|| {}));
+        let bound = Bound::bind(BindConfig::default()).expect("any port can be bound");
+        let sockets = bound.watch(&hub.bell, 0, Arc::default()).expect("it can be watched");
+        let node = Parrot::nest().0(node_port).expect("it never refuses");
+        (port, Control::Add(Box::new(Endpoint::new(0, node, sockets, Arc::default()))))
+    };
+    let (told, control) = add();
+    assert!(hub.tell(control));
+    assert!(told.poll_news().is_ok(), "it waits for the thread");
+    hub.end();
+    assert_eq!(told.poll_news().err(), Some(Gone));
+    let (late, control) = add();
+    assert!(!hub.tell(control), "nobody listens");
+    assert_eq!(late.poll_news().err(), Some(Gone));
 }
 
 /// Tests run side by side, and `shutdown` ends everything of a runtime.
