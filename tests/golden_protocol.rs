@@ -13,6 +13,7 @@ use retick::wire::agreement::{
     Commit, Cut, Epoch, Have, SlotEnds, emit_needs, emit_suspects, parse_needs, parse_suspects,
 };
 use retick::wire::control::{Certificate, Codec, Control, Identity};
+use retick::wire::ext_ack::ExtAck;
 use retick::wire::handshake::{Refusal, RefuseReason};
 use retick::wire::header::Header;
 use retick::wire::inputs::{
@@ -96,6 +97,8 @@ fn wire() -> Vec<Check> {
         plain("section-ping", Section::Timing(Timing { ping: Some(0x0102_0304), pong: None })),
         plain("section-pong", Section::Timing(Timing { ping: None, pong: Some(pong) })),
         plain("section-ping-pong", Section::Timing(Timing { ping: Some(7), pong: Some(pong) })),
+        plain("section-ext-ack-loss-free", Section::ExtAck(ExtAck { bits: [u64::MAX; 4] })),
+        plain("section-ext-ack", Section::ExtAck(ExtAck { bits: [!(1 << 9), u64::MAX, u64::MAX, 0] })),
         plain("section-path-challenge", Section::Link(Link::PathChallenge([1, 2, 3, 4, 5, 6, 7, 8]))),
         plain("section-path-response", Section::Link(Link::PathResponse([1, 2, 3, 4, 5, 6, 7, 8]))),
         inputs("inputs-uniform", 0, 4, (0x0001_0010, -2), &["01020304 01020304 01020304 05060708"]),

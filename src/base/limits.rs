@@ -51,8 +51,10 @@ pub const RELIABLE_WINDOW: usize = 256;
 pub const RELIABLE_CREDIT: u32 = 1024;
 /// Streams that the application may use, `0..APP_STREAMS`.
 pub const APP_STREAMS: u8 = 8;
-/// Packets in flight whose content is remembered per peer: 4 s at 60 Hz.
+/// Packets in flight that are remembered per peer: 4 s at 60 Hz.
 pub const SENT_RING: usize = 256;
+/// The same while much more is under way, which takes 36 kB then: half a second of 8,000 packets a second.
+pub const MAX_SENT_RING: usize = 4096;
 /// Replay window in packets (RFC 6479 in spirit; 1024 as in `WireGuard`).
 pub const REPLAY_WINDOW: u64 = 1024;
 /// Half-open handshakes at once.

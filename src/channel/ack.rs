@@ -1,19 +1,24 @@
 //! Which packets came, which of ours arrived, and which are lost.
 //!
-//! `Incoming` is the replay window and the 33 packets that one header confirms; `Outgoing` remembers when each packet left
-//! and decides loss as RACK does: a packet is lost when one sent clearly later was acknowledged.
+//! `Incoming` is the replay window, the 33 packets that one header confirms and the 256 more of an `EXT_ACK`; `Outgoing`
+//! remembers when each packet left and decides loss as RACK does: a packet is lost when one sent clearly later was acknowledged.
 //! Fed by: authenticated headers and packets sent. Yields: acknowledged and lost counters, loss counts.
 //! Never: believes an acknowledgement of a packet that was not sent. A link with 32,768 packets unacknowledged is dead:
 //! 16 bits could no longer tell which one is meant.
 
 use crate::base::Instant;
-use crate::base::limits::{REPLAY_WINDOW, SENT_RING};
+use crate::base::limits::{MAX_SENT_RING, REPLAY_WINDOW, SENT_RING};
+use crate::wire::ext_ack::{EXT_BITS, ExtAck};
 use crate::wire::header::counter_near;
 use std::time::Duration;
 
 const WORDS: usize = (REPLAY_WINDOW / 64) as usize;
 /// Packets that one header confirms besides the newest.
 const ACK_BITS: u64 = 32;
+/// So many packets without one of ours are a burst, whose packets may overtake each other by more than a header tells.
+const BURST: u8 = 6;
+/// A packet without acknowledgement after this long is as good as lost: no room is made to remember it.
+const REMEMBER: Duration = Duration::from_secs(2);
 /// Loss is counted over this long.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
@@ -23,6 +28,12 @@ pub(super) struct Incoming {
     newest: u64,
     /// Bit `c % REPLAY_WINDOW`: counter `c` came, for the window's counters up to `newest`.
     seen: [u64; WORDS],
+    /// Packets that came since our last one.
+    uncovered: u8,
+    /// One of them was too late for the header's bits.
+    late: bool,
+    /// The extended bits of our last packet are told once more, since that packet may be lost.
+    again: bool,
     loss: LossCount,
 }
 
@@ -73,10 +84,40 @@ impl Incoming {
             self.loss.add(ahead - unused, 1, now);
             self.newest = counter;
         } else {
+            self.late |= self.newest - counter > ACK_BITS;
             self.loss.add(0, 1, now);
         }
         let bit = counter % REPLAY_WINDOW;
         self.seen[(bit / 64) as usize] |= 1 << (bit % 64);
+        self.uncovered = self.uncovered.saturating_add(1);
+    }
+
+    /// Packets that came since our last one.
+    pub(super) fn uncovered(&self) -> u8 {
+        self.uncovered
+    }
+
+    /// What our next packet should tell beside its header: after a burst, after a latecomer, and once more after either.
+    pub(super) fn extended(&self) -> Option<ExtAck> {
+        let wanted = self.newest > ACK_BITS + 1 && (self.uncovered > BURST || self.late || self.again);
+        wanted.then(|| {
+            let mut bits = [u64::MAX; 4];
+            let end = self.newest - ACK_BITS;
+            // Counters that were never used are no gap.
+            let used = (end.saturating_sub(EXT_BITS)..end).filter(|&counter| counter as u16 != 0);
+            for counter in used.filter(|&counter| !self.has(counter)) {
+                let i = end - 1 - counter;
+                bits[(i / 64) as usize] ^= 1 << (i % 64);
+            }
+            ExtAck { bits }
+        })
+    }
+
+    /// A packet of ours tells what came; with the extended bits, or it had no room for them.
+    pub(super) fn note_told(&mut self, extended: bool) {
+        let wanted = self.uncovered > BURST || self.late;
+        self.again = wanted || self.again && !extended;
+        (self.uncovered, self.late) = (0, false);
     }
 
     /// The ack fields of the next header.
@@ -143,13 +184,6 @@ impl LossCount {
     }
 }
 
-/// What an acknowledgement says about one of our packets, for the first time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    Arrived(u64),
-    Lost(u64),
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fate {
     /// Never sent, or long forgotten.
@@ -171,14 +205,21 @@ pub(super) struct Outgoing {
     latest_acked_at: Instant,
     /// Every packet below is acknowledged, lost or forgotten.
     settled: u64,
-    sent_at: [Instant; SENT_RING],
-    fate: [Fate; SENT_RING],
+    /// By counter, modulo their common length: a power of two that grows while more packets are under way.
+    sent_at: Vec<Instant>,
+    fate: Vec<Fate>,
     loss: LossCount,
 }
 
-/// The ring index of a packet that we sent.
-pub(super) fn ring_index(counter: u64) -> usize {
-    counter as usize & (SENT_RING - 1)
+/// What an acknowledgement came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It tells nothing, and is no lie either.
+    Nothing,
+    /// It is about what was never sent.
+    Absurd,
+    /// It was taken. How long the newest took, when that is news.
+    Taken(Option<Duration>),
 }
 
 impl Outgoing {
@@ -189,8 +230,8 @@ impl Outgoing {
             known: 0,
             latest_acked_at: Instant::ZERO,
             settled: 1,
-            sent_at: [Instant::ZERO; SENT_RING],
-            fate: [Fate::Unknown; SENT_RING],
+            sent_at: vec![Instant::ZERO; SENT_RING],
+            fate: vec![Fate::Unknown; SENT_RING],
             loss: LossCount::default(),
         }
     }
@@ -202,44 +243,75 @@ impl Outgoing {
         self.settled = counter + 1;
     }
 
+    #[cfg(test)]
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    #[cfg(test)]
+    pub(super) fn ring(&self) -> usize {
+        self.fate.len()
+    }
+
     /// The newest packet that the other side has; 0 = none yet.
     pub(super) fn newest_acked(&self) -> u64 {
         self.newest_acked
+    }
+
+    fn index(&self, counter: u64) -> usize {
+        counter as usize & (self.fate.len() - 1)
     }
 
     /// The counter of the next packet; those with low bits 0 are skipped, since an ack of 0 means none.
     pub(super) fn next_counter(&mut self, now: Instant) -> u64 {
         self.newest += 1;
         if self.newest as u16 == 0 {
-            self.fate[ring_index(self.newest)] = Fate::Unknown;
+            self.make_place(now);
             self.newest += 1;
         }
-        let index = ring_index(self.newest);
-        if self.fate[index] == Fate::InFlight {
-            self.loss.add(1, 0, now);
-        }
+        let index = self.make_place(now);
         self.sent_at[index] = now;
         self.fate[index] = Fate::InFlight;
         self.newest
     }
 
-    /// Takes a header's ack fields: tells each packet newly known to have arrived, then each newly known to be lost.
-    /// Yields how long the newest took, when that is news.
+    /// The place of the newest counter. Who is still under way there is lost from sight when there is no larger ring.
+    fn make_place(&mut self, now: Instant) -> usize {
+        let index = self.index(self.newest);
+        if self.fate[index] == Fate::InFlight {
+            if self.fate.len() < MAX_SENT_RING && now.since(self.sent_at[index]) < REMEMBER {
+                self.grow();
+                return self.index(self.newest);
+            }
+            self.loss.add(1, 0, now);
+        }
+        self.fate[index] = Fate::Unknown;
+        index
+    }
+
+    fn grow(&mut self) {
+        let old = self.fate.len();
+        let (mut sent_at, mut fate) = (vec![Instant::ZERO; 2 * old], vec![Fate::Unknown; 2 * old]);
+        for counter in self.newest.saturating_sub(old as u64)..self.newest {
+            let (from, to) = (self.index(counter), counter as usize & (2 * old - 1));
+            (sent_at[to], fate[to]) = (self.sent_at[from], self.fate[from]);
+        }
+        (self.sent_at, self.fate) = (sent_at, fate);
+    }
+
+    /// Takes a header's ack fields: tells each packet newly known to have arrived. `settle` follows, once the packet's
+    /// `EXT_ACK` was taken too.
     pub(super) fn handle_ack(
         &mut self,
         ack: u16,
         bits: u32,
         now: Instant,
-        reordering: Duration,
-        mut tell: impl FnMut(News),
-    ) -> Option<Duration> {
+        mut tell: impl FnMut(u64),
+    ) -> Heard {
         if ack == 0 || self.newest - self.newest_acked >= 1 << 15 {
-            return None;
+            return Heard::Nothing;
         }
-        let newest = counter_near(ack, self.newest);
-        if newest == 0 || newest > self.newest {
-            return None;
-        }
+        let Some(newest) = self.acknowledged(ack) else { return Heard::Absurd };
         let mut said = u64::from(bits) << 1 | 1;
         let mut took = None;
         if newest >= self.newest_acked {
@@ -249,9 +321,37 @@ impl Outgoing {
             said &= !known;
             if newest > self.newest_acked {
                 self.newest_acked = newest;
-                took = Some(now.since(self.sent_at[ring_index(newest)]));
+                took = Some(now.since(self.sent_at[self.index(newest)]));
             }
         }
+        self.note_arrivals(newest, said, now, &mut tell);
+        Heard::Taken(took)
+    }
+
+    /// Takes the `EXT_ACK` beside a header's ack that was taken.
+    pub(super) fn handle_extended(
+        &mut self,
+        ack: u16,
+        extended: &ExtAck,
+        now: Instant,
+        mut tell: impl FnMut(u64),
+    ) {
+        let Some(newest) = self.acknowledged(ack) else { return };
+        let mut behind = 1 + ACK_BITS;
+        for &said in &extended.bits {
+            self.note_arrivals(newest.saturating_sub(behind), said, now, &mut tell);
+            behind += 64;
+        }
+    }
+
+    /// The packet of ours that these low bits name, if it was sent.
+    fn acknowledged(&self, ack: u16) -> Option<u64> {
+        let newest = counter_near(ack, self.newest);
+        (1..=self.newest).contains(&newest).then_some(newest)
+    }
+
+    /// Bit `i` of `said`: packet `newest - i` arrived.
+    fn note_arrivals(&mut self, newest: u64, mut said: u64, now: Instant, tell: &mut impl FnMut(u64)) {
         while said != 0 {
             let back = u64::from(said.trailing_zeros());
             said &= said - 1;
@@ -259,18 +359,16 @@ impl Outgoing {
                 break;
             };
             if self.note_arrival(counter, now) {
-                tell(News::Arrived(counter));
+                tell(counter);
             }
         }
-        self.settle(now, reordering, &mut tell);
-        took
     }
 
     fn note_arrival(&mut self, counter: u64, now: Instant) -> bool {
-        if counter + SENT_RING as u64 <= self.newest || counter as u16 == 0 {
+        if counter + self.fate.len() as u64 <= self.newest || counter as u16 == 0 {
             return false;
         }
-        let index = ring_index(counter);
+        let index = self.index(counter);
         match self.fate[index] {
             Fate::InFlight => self.loss.add(1, 1, now),
             // It was late, not lost.
@@ -282,11 +380,12 @@ impl Outgoing {
         true
     }
 
-    fn settle(&mut self, now: Instant, reordering: Duration, tell: &mut impl FnMut(News)) {
-        self.settled = self.settled.max((self.newest + 1).saturating_sub(SENT_RING as u64)).max(1);
+    /// Tells each packet newly known to be lost.
+    pub(super) fn settle(&mut self, now: Instant, reordering: Duration, mut tell: impl FnMut(u64)) {
+        self.settled = self.settled.max((self.newest + 1).saturating_sub(self.fate.len() as u64)).max(1);
         let mut all_settled = true;
         for counter in self.settled..=self.newest {
-            let index = ring_index(counter);
+            let index = self.index(counter);
             if self.fate[index] == Fate::InFlight {
                 if self.sent_at[index] + reordering > self.latest_acked_at {
                     // Those after it were sent later still.
@@ -294,7 +393,7 @@ impl Outgoing {
                 }
                 self.fate[index] = Fate::Lost;
                 self.loss.add(1, 0, now);
-                tell(News::Lost(counter));
+                tell(counter);
             }
             if all_settled {
                 self.settled = counter + 1;
@@ -340,6 +439,15 @@ mod tests {
                     };
                     assert_eq!(bits >> i & 1 == 1, before as u16 == 0 || came.contains(&before));
                 }
+                incoming.late = true;
+                let extended = incoming.extended().map_or([0; 4], |extended| extended.bits);
+                for i in 0..256 {
+                    let Some(before) = incoming.newest().checked_sub(33 + i).filter(|&c| c >= start) else {
+                        break;
+                    };
+                    let told = extended[(i / 64) as usize] >> (i % 64) & 1 == 1;
+                    assert_eq!(told, before as u16 == 0 || came.contains(&before), "{before}");
+                }
             }
         }
     }
@@ -380,11 +488,14 @@ mod tests {
         }
         for ack in (6..=u16::MAX).chain([0]) {
             let heard = |_| panic!("ack {ack} was believed");
-            outgoing.handle_ack(ack, u32::MAX, Instant::ZERO, Duration::ZERO, heard);
+            let taken = outgoing.handle_ack(ack, u32::MAX, Instant::ZERO, heard);
+            assert_eq!(taken, if ack == 0 { Heard::Nothing } else { Heard::Absurd });
+            outgoing.handle_extended(ack, &ExtAck { bits: [u64::MAX; 4] }, Instant::ZERO, heard);
         }
         let mut told = Vec::new();
-        outgoing.handle_ack(5, 0b1000, Instant::ZERO, Duration::from_millis(1), |news| told.push(news));
-        assert_eq!(told, [News::Arrived(5), News::Arrived(1)]);
+        let taken = outgoing.handle_ack(5, 0b1000, Instant::from_millis(3), |news| told.push(news));
+        assert_eq!(taken, Heard::Taken(Some(Duration::from_millis(3))));
+        assert_eq!(told, [5, 1]);
     }
 
     #[test]
@@ -394,15 +505,15 @@ mod tests {
             outgoing.next_counter(Instant::from_millis(i * 5));
         }
         let now = Instant::from_millis(100);
-        let mut told = Vec::new();
-        outgoing.handle_ack(3, 0, now, Duration::from_millis(6), |news| told.push(news));
-        assert_eq!(told, [News::Arrived(3), News::Lost(1)]);
-        told.clear();
-        outgoing.handle_ack(5, 0, now, Duration::from_millis(6), |news| told.push(news));
-        assert_eq!(told, [News::Arrived(5), News::Lost(2)], "4 left only 5 ms before 5");
-        told.clear();
-        outgoing.handle_ack(5, 0b1111, now, Duration::from_millis(6), |news| told.push(news));
-        assert_eq!(told, [News::Arrived(4), News::Arrived(2), News::Arrived(1)]);
+        let mut hear = |ack, bits| {
+            let (mut arrived, mut lost) = (Vec::new(), Vec::new());
+            outgoing.handle_ack(ack, bits, now, |packet| arrived.push(packet));
+            outgoing.settle(now, Duration::from_millis(6), |packet| lost.push(packet));
+            (arrived, lost)
+        };
+        assert_eq!(hear(3, 0), (vec![3], vec![1]));
+        assert_eq!(hear(5, 0), (vec![5], vec![2]), "4 left only 5 ms before 5");
+        assert_eq!(hear(5, 0b1111), (vec![4, 2, 1], vec![]));
         assert_eq!(outgoing.loss_ppm(now), 0, "late is not lost");
     }
 }

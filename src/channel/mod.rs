@@ -4,6 +4,8 @@
 //! belong to the node. Never: decides *when* a packet goes (it says when it wants one; the node also knows the inputs).
 
 mod ack;
+#[cfg(test)]
+mod ack_tests;
 pub mod bulk;
 mod crypto;
 pub mod handshake;
@@ -24,7 +26,7 @@ use crate::wire::link::{Link, TOKEN_SIZE};
 use crate::wire::message::{Delivery, MAX_MESSAGE_OVERHEAD};
 use crate::wire::section::{Section, sections};
 use crate::wire::timing::MAX_TIMING;
-use ack::News;
+use ack::Heard;
 use reliable::Taken;
 use seal::Seal;
 use std::collections::VecDeque;
@@ -106,6 +108,16 @@ pub const fn max_message(max_datagram: usize) -> usize {
     if room < MAX_MESSAGE { room } else { MAX_MESSAGE }
 }
 
+/// What to do with each packet that arrived.
+fn acked(sending: &mut reliable::Sender, released: &mut Vec<Vec<u8>>) -> impl FnMut(u64) {
+    let idle = sending.is_idle();
+    move |packet| {
+        if !idle {
+            sending.handle_acked(packet, released);
+        }
+    }
+}
+
 /// The sealed pipe to one peer.
 #[derive(Debug)]
 pub struct Channel {
@@ -119,8 +131,6 @@ pub struct Channel {
     sending: reliable::Sender,
     receiving: reliable::Receiver,
     unreliable: unreliable::Unreliable,
-    /// Packets that came since our last one.
-    uncovered: u8,
     ack_at: Option<Instant>,
     /// Messages found no room; they ask for no packet before this.
     starved_until: Option<Instant>,
@@ -152,7 +162,6 @@ impl Channel {
             sending: reliable::Sender::default(),
             receiving: reliable::Receiver::default(),
             unreliable: unreliable::Unreliable::default(),
-            uncovered: 0,
             ack_at: None,
             starved_until: None,
             last_heard: now,
@@ -210,11 +219,22 @@ impl Channel {
         self.incoming.commit(counter, now);
         self.stats.packets_received += 1;
         self.last_heard = now;
-        self.uncovered = self.uncovered.saturating_add(1);
-        if self.uncovered >= ACK_AFTER_PACKETS {
+        if self.incoming.uncovered() >= ACK_AFTER_PACKETS {
             self.want_ack(now);
         }
         self.handle_ack(&header, now);
+        let walked = self.walk(content, header.ack, now, sink);
+        self.settle_acks(now);
+        walked
+    }
+
+    fn walk(
+        &mut self,
+        content: &[u8],
+        ack: u16,
+        now: Instant,
+        sink: &mut dyn FnMut(Section<'_>),
+    ) -> Result<(), DropReason> {
         for section in sections(content) {
             match section.map_err(|_| DropReason::Malformed)? {
                 section @ (Section::Inputs { .. } | Section::Node { .. }) => sink(section),
@@ -223,6 +243,10 @@ impl Channel {
                         self.rtt.add_ping(sample.received.since(sample.sent));
                         self.samples.push_back(sample);
                     }
+                }
+                Section::ExtAck(extended) => {
+                    let tell = acked(&mut self.sending, &mut self.released);
+                    self.outgoing.handle_extended(ack, &extended, now, tell);
                 }
                 Section::Link(Link::PathChallenge(token)) => {
                     self.challenged = Some(token);
@@ -252,21 +276,20 @@ impl Channel {
     }
 
     fn handle_ack(&mut self, header: &Header, now: Instant) {
-        let (sending, released) = (&mut self.sending, &mut self.released);
-        let idle = sending.is_idle();
-        let reordering = self.rtt.reordering();
-        let took = self.outgoing.handle_ack(header.ack, header.ack_bits, now, reordering, |news| {
-            if !idle {
-                match news {
-                    News::Arrived(packet) => sending.handle_acked(packet, released),
-                    News::Lost(packet) => sending.handle_lost(packet),
-                }
-            }
-        });
-        if let Some(took) = took {
-            self.rtt.add_ack(took);
+        let tell = acked(&mut self.sending, &mut self.released);
+        match self.outgoing.handle_ack(header.ack, header.ack_bits, now, tell) {
+            Heard::Taken(Some(took)) => self.rtt.add_ack(took),
+            Heard::Taken(None) | Heard::Nothing => {}
+            // The rest of the packet is taken: the ack alone makes no sense.
+            Heard::Absurd => self.stats.dropped_malformed += 1,
         }
-        self.sending.settle(self.rtt.resend_timeout());
+    }
+
+    /// Once all that a packet acknowledges was taken: what is lost, and what may leave the queue.
+    fn settle_acks(&mut self, now: Instant) {
+        let (sending, reordering) = (&mut self.sending, self.rtt.reordering());
+        self.outgoing.settle(now, reordering, |packet| sending.handle_lost(packet));
+        sending.settle(self.rtt.resend_timeout());
     }
 
     fn want_ack(&mut self, at: Instant) {
@@ -316,7 +339,12 @@ impl Channel {
         if let Some(token) = self.challenged.take() {
             Link::PathResponse(token).emit(out);
         }
-        let end = self.max_datagram.saturating_sub(TAG_SIZE + last.len());
+        let all = self.max_datagram.saturating_sub(TAG_SIZE + last.len());
+        // Room is kept for it unless the longest message would not fit any more; then it takes what is left.
+        let extended = self.incoming.extended();
+        let size = extended.map_or(0, |extended| extended.size());
+        let longest = self.max_message() + MAX_MESSAGE_OVERHEAD;
+        let end = if out.len() + longest + size <= all { all - size } else { all };
         let before = out.len();
         let mut starved = false;
         if !self.sending.is_idle() {
@@ -327,9 +355,13 @@ impl Channel {
             starved |= self.unreliable.write(end.saturating_sub(out.len()), out, &mut self.released);
         }
         self.starved_until = (starved && out.len() == before).then(|| now + STARVED_FOR);
+        let extended = extended.filter(|_| out.len() + size <= all);
+        self.incoming.note_told(extended.is_some());
+        if let Some(extended) = extended {
+            extended.emit(out);
+        }
         out.extend_from_slice(last);
         self.seal.seal(counter, header, out);
-        self.uncovered = 0;
         self.ack_at = None;
         self.last_sent = now;
         self.stats.packets_sent += 1;

@@ -5,10 +5,9 @@
 //! acknowledgement needs no record per packet. Fed by: messages to send, packets acknowledged and lost, message sections.
 //! Yields: sections, messages in order, vectors to give back. Never: holds more than the window, at either end.
 
-use super::ack::ring_index;
 use super::{Received, STREAMS};
 use crate::base::Instant;
-use crate::base::limits::{RELIABLE_WINDOW, SENT_RING};
+use crate::base::limits::RELIABLE_WINDOW;
 use crate::wire::message::{Delivery, emit_reliable, section_size};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,6 +19,8 @@ const RIDERS: usize = 16;
 /// The first repeats of a small message come this fast: a lost packet then costs no more than a frame or two.
 const RIDE_EVERY: Duration = Duration::from_millis(20);
 const RIDE_REPEATS: u8 = 2;
+/// Newest packets of which a message knows whether they carried it.
+const CARRIERS: usize = 256;
 /// A message that does not get through is repeated at most this slowly.
 const SLOWEST_RESEND: Duration = Duration::from_secs(1);
 
@@ -33,8 +34,8 @@ struct Message {
     sends: u8,
     last_packet: u64,
     last_sent: Instant,
-    /// Bit `i`: the packet at ring index `i` carried it.
-    carried: [u64; SENT_RING / 64],
+    /// Bit `i`: of the newest packets, the one whose counter is `i` modulo their number carried it.
+    carried: [u64; CARRIERS / 64],
     data: Vec<u8>,
 }
 
@@ -58,6 +59,8 @@ pub(super) struct Sender {
     /// In order of sending; a message stays until all earlier ones of its stream are acknowledged, which bounds what the
     /// receiver may have to hold back.
     queue: Vec<Message>,
+    /// The newest packet that was written.
+    newest: u64,
     resend_at: Option<Instant>,
     resent: u64,
 }
@@ -86,7 +89,7 @@ impl Sender {
             sends: 0,
             last_packet: 0,
             last_sent: Instant::ZERO,
-            carried: [0; SENT_RING / 64],
+            carried: [0; CARRIERS / 64],
             data,
         });
         self.resend_at = Some(Instant::ZERO);
@@ -118,7 +121,8 @@ impl Sender {
         if self.queue.is_empty() {
             return false;
         }
-        let index = ring_index(packet);
+        self.newest = packet;
+        let index = packet as usize % CARRIERS;
         let (word, bit) = (index / 64, 1 << (index % 64));
         for message in &mut self.queue {
             message.carried[word] &= !bit;
@@ -163,7 +167,11 @@ impl Sender {
 
     /// A packet of ours arrived.
     pub(super) fn handle_acked(&mut self, packet: u64, released: &mut Vec<Vec<u8>>) {
-        let index = ring_index(packet);
+        if packet + CARRIERS as u64 <= self.newest {
+            // Its place is another's: what it carried goes again.
+            return;
+        }
+        let index = packet as usize % CARRIERS;
         for message in self.queue.iter_mut().filter(|message| !message.acked) {
             if message.carried[index / 64] >> (index % 64) & 1 == 1 {
                 message.acked = true;
@@ -297,11 +305,12 @@ mod tests {
         sender.push(1, vec![0; 500]).expect("room");
         let (mut out, mut released) = (Vec::new(), Vec::new());
         sender.write(1, 1000, Instant::ZERO, TIMEOUT, &mut out);
-        let reuse = 1 + SENT_RING as u64;
+        let reuse = 1 + CARRIERS as u64;
         sender.write(reuse, 0, Instant::ZERO, TIMEOUT, &mut out);
         sender.handle_acked(reuse, &mut released);
-        assert!(released.is_empty());
         sender.write(reuse + 1, 1000, Instant::from_millis(60), TIMEOUT, &mut out);
+        sender.handle_acked(2, &mut released);
+        assert!(released.is_empty(), "2 carried nothing; what has its place now did");
         sender.handle_acked(reuse + 1, &mut released);
         assert_eq!(released.len(), 1);
     }

@@ -71,6 +71,7 @@ impl Node {
                 | Section::Reliable { .. }
                 | Section::Unreliable { .. }
                 | Section::Timing(_)
+                | Section::ExtAck(_)
                 | Section::Link(_) => Err(ParseError::Malformed),
             };
             said.malformed |= parsed.is_err();

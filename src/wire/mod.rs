@@ -15,6 +15,7 @@ pub enum ParseError {
 pub mod agreement;
 pub mod bulk;
 pub mod control;
+pub mod ext_ack;
 pub mod handshake;
 pub mod header;
 pub mod inputs;

@@ -4,6 +4,7 @@
 //! `PADDING` ends the packet. Fed by: an opened packet. Yields: one [`Section`] after the other, or a `ParseError`.
 //! Never: understands what belongs to the node.
 
+use super::ext_ack::ExtAck;
 use super::link::Link;
 use super::timing::Timing;
 use super::{ParseError, message};
@@ -30,7 +31,7 @@ pub const HAVE: u8 = 8;
 pub const COMMIT: u8 = 9;
 /// What the sender lacks of the cut's result.
 pub const NEED: u8 = 10;
-/// Reserved: 256 more ack bits.
+/// 256 more ack bits.
 pub const EXT_ACK: u8 = 11;
 /// Reserved: a piece of a large message.
 pub const FRAGMENT: u8 = 12;
@@ -80,6 +81,8 @@ pub enum Section<'a> {
     },
     /// Ping and pong.
     Timing(Timing),
+    /// More of what came than the header tells.
+    ExtAck(ExtAck),
     /// About the path.
     Link(Link),
 }
@@ -96,6 +99,7 @@ impl Section<'_> {
             Self::Reliable { stream, seq, data } => message::emit_reliable(out, stream, seq, data),
             Self::Unreliable { stream, seq, data } => message::emit_unreliable(out, stream, seq, data),
             Self::Timing(timing) => timing.emit(out),
+            Self::ExtAck(ack) => ack.emit(out),
             Self::Link(link) => link.emit(out),
         }
     }
@@ -146,6 +150,7 @@ impl<'a> Iterator for Sections<'a> {
             RELIABLE => message::parse_reliable(flags, body),
             UNRELIABLE => message::parse_unreliable(flags, body),
             TIMING => Timing::parse(flags, body).map(|(timing, rest)| (Section::Timing(timing), rest)),
+            EXT_ACK => ExtAck::parse(flags, body).map(|(ack, rest)| (Section::ExtAck(ack), rest)),
             LINK => Link::parse(flags, body).map(|(link, rest)| (Section::Link(link), rest)),
             _ => Err(ParseError::Malformed),
         };
@@ -180,6 +185,7 @@ mod tests {
         let written = [
             Section::Node { kind: HAVE, flags: 3, body: &[1, 2, 3] },
             Section::Timing(timing),
+            Section::ExtAck(ExtAck { bits: [u64::MAX, 7, u64::MAX, 1 << 63] }),
             Section::Link(Link::PathChallenge([4; 8])),
             Section::Link(Link::PathResponse([5; 8])),
             Section::Reliable { stream: 0, seq: 65_535, data: &[9; 300] },
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn reserved_and_unknown_types_stop_the_walk() {
-        for kind in [EXT_ACK, FRAGMENT, 13, LINK, LINK | 3 << 4, 15] {
+        for kind in [EXT_ACK | 1 << 4, FRAGMENT, 13, LINK, LINK | 3 << 4, 15] {
             let mut walk = sections(std::slice::from_ref(&kind));
             assert_eq!(walk.next(), Some(Err(ParseError::Malformed)));
             assert_eq!(walk.next(), None);
