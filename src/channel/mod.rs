@@ -9,6 +9,7 @@ mod ack_tests;
 pub mod bulk;
 mod crypto;
 pub mod handshake;
+mod pace;
 pub mod path;
 mod reliable;
 mod rtt;
@@ -27,6 +28,7 @@ use crate::wire::message::{Delivery, MAX_MESSAGE_OVERHEAD};
 use crate::wire::section::{Section, sections};
 use crate::wire::timing::MAX_TIMING;
 use ack::Heard;
+use pace::{Class, Pace};
 use reliable::Taken;
 use seal::Seal;
 use std::collections::VecDeque;
@@ -109,9 +111,15 @@ pub const fn max_message(max_datagram: usize) -> usize {
 }
 
 /// What to do with each packet that arrived.
-fn acked(sending: &mut reliable::Sender, released: &mut Vec<Vec<u8>>) -> impl FnMut(u64) {
+fn acked(
+    sending: &mut reliable::Sender,
+    released: &mut Vec<Vec<u8>>,
+    pace: &mut Pace,
+    now: Instant,
+) -> impl FnMut(u64) {
     let idle = sending.is_idle();
     move |packet| {
+        pace.handle_arrived(packet, now);
         if !idle {
             sending.handle_acked(packet, released);
         }
@@ -127,6 +135,7 @@ pub struct Channel {
     incoming: ack::Incoming,
     outgoing: ack::Outgoing,
     rtt: rtt::Rtt,
+    pace: Pace,
     pings: timing::Pings,
     sending: reliable::Sender,
     receiving: reliable::Receiver,
@@ -158,6 +167,7 @@ impl Channel {
             incoming: ack::Incoming::default(),
             outgoing: ack::Outgoing::new(),
             rtt: rtt::Rtt::default(),
+            pace: Pace::new(),
             pings: timing::Pings::new(now),
             sending: reliable::Sender::default(),
             receiving: reliable::Receiver::default(),
@@ -240,12 +250,14 @@ impl Channel {
                 section @ (Section::Inputs { .. } | Section::Node { .. }) => sink(section),
                 Section::Timing(timing) => {
                     if let Some(sample) = self.pings.handle(timing, now) {
-                        self.rtt.add_ping(sample.received.since(sample.sent));
+                        let trip = sample.received.since(sample.sent);
+                        self.rtt.add_ping(trip);
+                        self.pace.handle_ping(trip, now);
                         self.samples.push_back(sample);
                     }
                 }
                 Section::ExtAck(extended) => {
-                    let tell = acked(&mut self.sending, &mut self.released);
+                    let tell = acked(&mut self.sending, &mut self.released, &mut self.pace, now);
                     self.outgoing.handle_extended(ack, &extended, now, tell);
                 }
                 Section::Link(Link::PathChallenge(token)) => {
@@ -276,7 +288,8 @@ impl Channel {
     }
 
     fn handle_ack(&mut self, header: &Header, now: Instant) {
-        let tell = acked(&mut self.sending, &mut self.released);
+        let (sending, released, pace) = (&mut self.sending, &mut self.released, &mut self.pace);
+        let tell = acked(sending, released, pace, now);
         match self.outgoing.handle_ack(header.ack, header.ack_bits, now, tell) {
             Heard::Taken(Some(took)) => self.rtt.add_ack(took),
             Heard::Taken(None) | Heard::Nothing => {}
@@ -285,10 +298,14 @@ impl Channel {
         }
     }
 
-    /// Once all that a packet acknowledges was taken: what is lost, and what may leave the queue.
+    /// Once all that a packet acknowledges was taken: what is lost, what may leave the queue, and how fast.
     fn settle_acks(&mut self, now: Instant) {
-        let (sending, reordering) = (&mut self.sending, self.rtt.reordering());
-        self.outgoing.settle(now, reordering, |packet| sending.handle_lost(packet));
+        let (sending, pace, reordering) = (&mut self.sending, &mut self.pace, self.rtt.reordering());
+        self.outgoing.settle(now, reordering, |packet| {
+            pace.handle_lost(packet);
+            sending.handle_lost(packet);
+        });
+        pace.settle(now);
         sending.settle(self.rtt.resend_timeout());
     }
 
@@ -347,11 +364,12 @@ impl Channel {
         let end = if out.len() + longest + size <= all { all - size } else { all };
         let before = out.len();
         let mut starved = false;
+        let paced = !self.pace.may_send(Class::Messages, now);
         if !self.sending.is_idle() {
             let room = end.saturating_sub(out.len());
-            starved |= self.sending.write(counter, room, now, self.rtt.resend_timeout(), out);
+            starved |= self.sending.write(counter, room, now, self.rtt.resend_timeout(), paced, out);
         }
-        if !self.unreliable.is_idle() {
+        if !self.unreliable.is_idle() && !paced {
             starved |= self.unreliable.write(end.saturating_sub(out.len()), out, &mut self.released);
         }
         self.starved_until = (starved && out.len() == before).then(|| now + STARVED_FOR);
@@ -362,6 +380,7 @@ impl Channel {
         }
         out.extend_from_slice(last);
         self.seal.seal(counter, header, out);
+        self.pace.handle_sent(counter, out.len(), now);
         self.ack_at = None;
         self.last_sent = now;
         self.stats.packets_sent += 1;
@@ -379,6 +398,7 @@ impl Channel {
         let header = out.len();
         Link::PathChallenge(token).emit(out);
         self.seal.seal(counter, header, out);
+        self.pace.handle_sent(counter, out.len(), now);
         debug_assert!(out.len() <= path::CHALLENGE_SIZE, "the path counts on it");
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += out.len() as u64;
@@ -400,9 +420,16 @@ impl Channel {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let messages =
             if self.unreliable.is_idle() { self.sending.poll_timeout() } else { Some(Instant::ZERO) };
+        let messages = messages.and_then(|at| self.pace.next_at(Class::Messages).map(|ready| at.max(ready)));
+        let messages = [messages, self.sending.control_at()].into_iter().flatten().min();
         let messages = messages.map(|at| self.starved_until.map_or(at, |until| at.max(until)));
         let pings = Some(self.pings.poll_timeout());
         [self.ack_at, messages, pings].into_iter().flatten().min()
+    }
+
+    /// When a part of a large transfer may leave; `None` while it waits for an acknowledgement.
+    pub fn bulk_at(&self) -> Option<Instant> {
+        self.pace.next_at(Class::Bulk)
     }
 
     /// The next message that arrived.

@@ -23,6 +23,8 @@ const RIDE_REPEATS: u8 = 2;
 const CARRIERS: usize = 256;
 /// A message that does not get through is repeated at most this slowly.
 const SLOWEST_RESEND: Duration = Duration::from_secs(1);
+/// The stream of the mesh itself.
+const CONTROL: u8 = 0;
 
 #[derive(Debug)]
 struct Message {
@@ -62,6 +64,8 @@ pub(super) struct Sender {
     /// The newest packet that was written.
     newest: u64,
     resend_at: Option<Instant>,
+    /// The same, of the mesh's own messages only: they never wait for the pace.
+    control_at: Option<Instant>,
     resent: u64,
 }
 
@@ -93,6 +97,9 @@ impl Sender {
             data,
         });
         self.resend_at = Some(Instant::ZERO);
+        if stream == CONTROL {
+            self.control_at = Some(Instant::ZERO);
+        }
         Ok(())
     }
 
@@ -109,13 +116,15 @@ impl Sender {
         self.resent
     }
 
-    /// Writes what is due and then what rides along, as `room` allows. Says whether anything due found no room.
+    /// Writes what is due and then what rides along, as `room` allows; of what is due only the mesh's own while the pace holds
+    /// the application's back. Says whether anything due found no room.
     pub(super) fn write(
         &mut self,
         packet: u64,
         mut room: usize,
         now: Instant,
         timeout: Duration,
+        held_back: bool,
         out: &mut Vec<u8>,
     ) -> bool {
         if self.queue.is_empty() {
@@ -143,7 +152,7 @@ impl Sender {
                     if in_it {
                         continue;
                     }
-                } else if message.resend_at(timeout) > now {
+                } else if held_back && message.stream != CONTROL || message.resend_at(timeout) > now {
                     continue;
                 }
                 let size = section_size(message.data.len(), true);
@@ -201,8 +210,20 @@ impl Sender {
     }
 
     fn schedule(&mut self, timeout: Duration) {
-        let open = self.queue.iter().filter(|message| !message.acked);
-        self.resend_at = open.map(|message| message.resend_at(timeout)).min();
+        (self.resend_at, self.control_at) = (None, None);
+        for message in self.queue.iter().filter(|message| !message.acked) {
+            let at = message.resend_at(timeout);
+            let sooner = |before: Option<Instant>| Some(before.map_or(at, |before| before.min(at)));
+            self.resend_at = sooner(self.resend_at);
+            if message.stream == CONTROL {
+                self.control_at = sooner(self.control_at);
+            }
+        }
+    }
+
+    /// When a message of the mesh itself wants a packet.
+    pub(super) fn control_at(&self) -> Option<Instant> {
+        self.control_at
     }
 
     /// When a message wants a packet.
@@ -304,11 +325,11 @@ mod tests {
         let mut sender = Sender::default();
         sender.push(1, vec![0; 500]).expect("room");
         let (mut out, mut released) = (Vec::new(), Vec::new());
-        sender.write(1, 1000, Instant::ZERO, TIMEOUT, &mut out);
+        sender.write(1, 1000, Instant::ZERO, TIMEOUT, false, &mut out);
         let reuse = 1 + CARRIERS as u64;
-        sender.write(reuse, 0, Instant::ZERO, TIMEOUT, &mut out);
+        sender.write(reuse, 0, Instant::ZERO, TIMEOUT, false, &mut out);
         sender.handle_acked(reuse, &mut released);
-        sender.write(reuse + 1, 1000, Instant::from_millis(60), TIMEOUT, &mut out);
+        sender.write(reuse + 1, 1000, Instant::from_millis(60), TIMEOUT, false, &mut out);
         sender.handle_acked(2, &mut released);
         assert!(released.is_empty(), "2 carried nothing; what has its place now did");
         sender.handle_acked(reuse + 1, &mut released);
@@ -322,15 +343,15 @@ mod tests {
             sender.push(1, vec![i; if i % 2 == 0 { 8 } else { 80 }]).expect("room");
         }
         let mut out = Vec::new();
-        sender.write(1, 10_000, Instant::ZERO, TIMEOUT, &mut out);
+        sender.write(1, 10_000, Instant::ZERO, TIMEOUT, false, &mut out);
         assert_eq!(numbers(&out), (0..40).collect::<Vec<_>>());
         out.clear();
-        sender.write(2, 10_000, Instant::from_millis(1), TIMEOUT, &mut out);
+        sender.write(2, 10_000, Instant::from_millis(1), TIMEOUT, false, &mut out);
         assert_eq!(numbers(&out), (0..32).step_by(2).collect::<Vec<_>>());
         // Where the room is short, what was never sent goes before what rides along.
         sender.push(1, vec![99; 90]).expect("room");
         out.clear();
-        sender.write(3, 120, Instant::from_millis(2), TIMEOUT, &mut out);
+        sender.write(3, 120, Instant::from_millis(2), TIMEOUT, false, &mut out);
         assert_eq!(numbers(&out), [99, 0]);
     }
 
@@ -343,7 +364,7 @@ mod tests {
         for i in 0..RELIABLE_WINDOW {
             sender.push(1, vec![i as u8; 100]).expect("room");
             out.clear();
-            sender.write(1 + i as u64, 1000, Instant::ZERO, TIMEOUT, &mut out);
+            sender.write(1 + i as u64, 1000, Instant::ZERO, TIMEOUT, false, &mut out);
             if i > 0 {
                 sender.handle_acked(1 + i as u64, &mut released);
                 sender.settle(TIMEOUT);

@@ -202,7 +202,7 @@ fn the_round_trip_converges_on_a_short_path_between_clocks_that_differ() {
     let mut pipe = Pipe::new(4, Path { latency_us: 300, ..Path::default() });
     pipe.frames = true;
     pipe.ends[1].clock_us = 77_000_000_000;
-    pipe.ends[1].channel = Channel::new(keys(2, 1), DATAGRAM, Instant(77_000_000_000));
+    *pipe.ends[1].channel = Channel::new(keys(2, 1), DATAGRAM, Instant(77_000_000_000));
     for end in &mut pipe.ends {
         end.channel.set_ping_every(Duration::from_millis(15));
     }
@@ -408,6 +408,46 @@ fn an_acknowledgement_of_what_was_never_sent_is_counted_and_the_rest_of_its_pack
     assert_eq!(one.poll_message().map(|message| message.data), Some(vec![2]));
 }
 
+#[test]
+fn what_the_pace_holds_back_holds_back_neither_the_mesh_nor_what_the_node_writes() {
+    let mut one = calm_pair().0;
+    let now = Instant::from_millis(100);
+    let mut left = 0;
+    for _ in 0..200 {
+        one.send_message(1, Delivery::Unreliable, vec![0; 1_000]).expect("room");
+    }
+    while one.poll_timeout() <= Some(now) {
+        left += write(&mut one, now).len();
+    }
+    assert!((30_000..60_000).contains(&left), "{left} bytes of a burst left at once");
+    let small = write(&mut one, now).len();
+    assert!(small < 40, "a packet that goes anyway takes {small} bytes: no message rides in it");
+    one.send_message(0, Delivery::Reliable, vec![0; 500]).expect("room");
+    assert!(one.poll_timeout() <= Some(now), "the mesh's own message does not wait");
+    let control = write(&mut one, now).len();
+    assert!((500..560).contains(&control), "it left alone: {control} bytes");
+    let next = one.poll_timeout().expect("pings never end");
+    assert!(next > now && next <= now + Duration::from_millis(5), "{next}");
+    assert!(write(&mut one, next).len() > 1_000, "the messages go on");
+}
+
+#[test]
+fn a_burst_of_reliable_messages_waits_for_its_pace_too() {
+    let mut one = calm_pair().0;
+    let now = Instant::from_millis(100);
+    for _ in 0..100 {
+        one.send_message(1, Delivery::Reliable, vec![0; 1_000]).expect("room");
+    }
+    let mut at = now;
+    let mut left = 0;
+    while left < 100_000 {
+        left += write(&mut one, at).len();
+        at = at.max(one.poll_timeout().expect("pings never end"));
+    }
+    let took = at.since(now).as_millis();
+    assert!((7..=15).contains(&took), "100 kB left within {took} ms, at 6.5 MB/s less what may run ahead");
+}
+
 // ---- helpers ----
 
 /// What a pipe does to packets, both ways.
@@ -420,7 +460,7 @@ struct Path {
 }
 
 struct End {
-    channel: Channel,
+    channel: Box<Channel>,
     /// What its clock shows at the pipe's time zero.
     clock_us: u64,
     next_frame: Instant,
@@ -498,7 +538,7 @@ impl Pipe {
     fn new(seed: u64, path: Path) -> Self {
         let (one, other) = pair();
         let end = |channel, offset| End {
-            channel,
+            channel: Box::new(channel),
             clock_us: 0,
             next_frame: Instant(offset),
             sent: BTreeMap::new(),
