@@ -182,6 +182,10 @@ impl Driver {
 
     /// Waits until something is to be done, at most for `limit`, and does it.
     pub(super) fn turn(&mut self, limit: Option<Duration>) {
+        // What the game queued leaves before the sockets are asked for anything.
+        if self.endpoints.iter().any(|endpoint| endpoint.line.called.load(Ordering::Acquire)) {
+            self.run_all();
+        }
         let now = clock::now();
         let due = self.endpoints.iter().filter_map(Endpoint::due).min().map(|at| at.since(now));
         let timeout = [due, limit].into_iter().flatten().min();

@@ -18,7 +18,7 @@ struct Fence {
 const FENCES: &[Fence] = &[
     Fence {
         what: &["unsafe"],
-        // The crate `polling` wants one promise about the life of a watched socket.
+        // Who waits for a socket promises that it stays open.
         places: &["src/ffi", "src/io/poll"],
         why: "the C edge is the only place with unsafe code",
     },

@@ -25,6 +25,8 @@ struct Retick {
     room: Option<RoomKey>,
     /// `wait` made the turn that the next `turn` would make.
     turned: bool,
+    /// Something waits for a turn to leave.
+    queued: bool,
 }
 
 fn open(is_threaded: bool, patience: Patience) -> Result<(Retick, SocketAddr), String> {
@@ -41,7 +43,7 @@ fn open(is_threaded: bool, patience: Patience) -> Result<(Retick, SocketAddr), S
         (Mesh::Manual(mesh), local)
     };
     let address = local.v4.ok_or("retick: no IPv4")?;
-    Ok((Retick { mesh, patience, peers: Vec::new(), room: None, turned: false }, address))
+    Ok((Retick { mesh, patience, peers: Vec::new(), room: None, turned: false, queued: false }, address))
 }
 
 pub fn listen(is_threaded: bool, patience: Patience) -> Result<(Box<dyn Endpoint>, Listening), String> {
@@ -112,11 +114,14 @@ impl Endpoint for Retick {
         let delivery = if reliable { Delivery::Reliable } else { Delivery::Unreliable };
         let data = self.port().buffer(bytes);
         let to = Some(self.peers[peer]);
+        self.queued = true;
         self.port().send(Command::Send { to, stream: 0, delivery, data }).is_ok()
     }
 
     fn flush(&mut self) {
-        if let Mesh::Manual(mesh) = &mut self.mesh {
+        if let Mesh::Manual(mesh) = &mut self.mesh
+            && std::mem::take(&mut self.queued)
+        {
             mesh.turn(Duration::ZERO);
         }
     }
