@@ -99,6 +99,7 @@ fn wire() -> Vec<Check> {
         plain("section-ping-pong", Section::Timing(Timing { ping: Some(7), pong: Some(pong) })),
         plain("section-ext-ack-loss-free", Section::ExtAck(ExtAck { bits: [u64::MAX; 4] })),
         plain("section-ext-ack", Section::ExtAck(ExtAck { bits: [!(1 << 9), u64::MAX, u64::MAX, 0] })),
+        plain("section-window", Section::Link(Link::Window(0x0102_0304))),
         plain("section-path-challenge", Section::Link(Link::PathChallenge([1, 2, 3, 4, 5, 6, 7, 8]))),
         plain("section-path-response", Section::Link(Link::PathResponse([1, 2, 3, 4, 5, 6, 7, 8]))),
         inputs("inputs-uniform", 0, 4, (0x0001_0010, -2), &["01020304 01020304 01020304 05060708"]),

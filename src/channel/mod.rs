@@ -16,14 +16,15 @@ mod rtt;
 pub mod seal;
 mod timing;
 mod unreliable;
+mod window;
 
 #[cfg(test)]
 mod tests;
 
 use crate::base::Instant;
-use crate::base::limits::{APP_STREAMS, MAX_HEADER, MAX_MESSAGE, TAG_SIZE};
+use crate::base::limits::{APP_STREAMS, MAX_HEADER, MAX_MESSAGE, TAG_SIZE, message_cost};
 use crate::wire::header::{Header, NO_SENDER};
-use crate::wire::link::{Link, TOKEN_SIZE};
+use crate::wire::link::{Link, TOKEN_SIZE, WINDOW_SECTION};
 use crate::wire::message::{Delivery, MAX_MESSAGE_OVERHEAD};
 use crate::wire::section::{Section, sections};
 use crate::wire::timing::MAX_TIMING;
@@ -106,7 +107,8 @@ pub struct LinkStats {
 
 /// Most bytes of one message in packets of at most `max_datagram` bytes.
 pub const fn max_message(max_datagram: usize) -> usize {
-    let room = max_datagram.saturating_sub(MAX_HEADER + TAG_SIZE + MAX_TIMING + MAX_MESSAGE_OVERHEAD);
+    let room = max_datagram
+        .saturating_sub(MAX_HEADER + TAG_SIZE + WINDOW_SECTION + MAX_TIMING + MAX_MESSAGE_OVERHEAD);
     if room < MAX_MESSAGE { room } else { MAX_MESSAGE }
 }
 
@@ -139,6 +141,7 @@ pub struct Channel {
     pings: timing::Pings,
     sending: reliable::Sender,
     receiving: reliable::Receiver,
+    grant: window::Grant,
     unreliable: unreliable::Unreliable,
     ack_at: Option<Instant>,
     /// Messages found no room; they ask for no packet before this.
@@ -171,6 +174,7 @@ impl Channel {
             pings: timing::Pings::new(now),
             sending: reliable::Sender::default(),
             receiving: reliable::Receiver::default(),
+            grant: window::Grant::default(),
             unreliable: unreliable::Unreliable::default(),
             ack_at: None,
             starved_until: None,
@@ -265,8 +269,10 @@ impl Channel {
                     self.want_ack(now);
                 }
                 Section::Link(Link::PathResponse(token)) => self.path_response = Some(token),
+                Section::Link(Link::Window(limit)) => self.sending.handle_window(limit),
                 Section::Reliable { stream, seq, data } => {
-                    match self.receiving.handle(stream, seq, data, &mut self.pool, &mut self.inbox) {
+                    let grant = &mut self.grant;
+                    match self.receiving.handle(stream, seq, data, grant, &mut self.pool, &mut self.inbox) {
                         Taken::New => self.want_ack(now + ACK_WITHIN),
                         Taken::Repeated => self.want_ack(now + ACK_REPEATED_WITHIN),
                         Taken::Refused => return Err(DropReason::Malformed),
@@ -352,6 +358,9 @@ impl Channel {
         Header { epoch, sender: self.sender, counter: counter as u16, ack, ack_bits }.emit(out);
         let header = out.len();
         out.extend_from_slice(sections);
+        if let Some(limit) = self.grant.write(counter, self.outgoing.newest_acked()) {
+            Link::Window(limit).emit(out);
+        }
         self.pings.write(now, mesh_now).emit(out);
         if let Some(token) = self.challenged.take() {
             Link::PathResponse(token).emit(out);
@@ -424,7 +433,9 @@ impl Channel {
         let messages = [messages, self.sending.control_at()].into_iter().flatten().min();
         let messages = messages.map(|at| self.starved_until.map_or(at, |until| at.max(until)));
         let pings = Some(self.pings.poll_timeout());
-        [self.ack_at, messages, pings].into_iter().flatten().min()
+        // It rides in what goes next; when nothing does, the peer may be waiting for it.
+        let window = self.grant.is_news().then(|| self.last_sent + ACK_WITHIN);
+        [self.ack_at, messages, pings, window].into_iter().flatten().min()
     }
 
     /// When a part of a large transfer may leave; `None` while it waits for an acknowledgement.
@@ -435,6 +446,21 @@ impl Channel {
     /// The next message that arrived.
     pub fn poll_message(&mut self) -> Option<Received> {
         self.inbox.pop_front()
+    }
+
+    /// Grants the peer so much of undelivered reliable messages of the application; see [`message_cost`].
+    pub fn set_receive_window(&mut self, window: u32) {
+        self.grant.set_window(window);
+    }
+
+    /// The game took a reliable message of so many bytes: the peer may send as much again.
+    pub fn note_taken(&mut self, size: usize) {
+        self.grant.take(message_cost(size));
+    }
+
+    /// What the application's reliable messages cost that wait for their acknowledgement.
+    pub fn reliable_cost(&self) -> u32 {
+        self.sending.app_cost()
     }
 
     /// Gives a received message's vector back.

@@ -5,9 +5,10 @@
 //! acknowledgement needs no record per packet. Fed by: messages to send, packets acknowledged and lost, message sections.
 //! Yields: sections, messages in order, vectors to give back. Never: holds more than the window, at either end.
 
+use super::window::Grant;
 use super::{Received, STREAMS};
 use crate::base::Instant;
-use crate::base::limits::RELIABLE_WINDOW;
+use crate::base::limits::{CONTROL_WINDOW, LEAST_WINDOW, RELIABLE_WINDOW, message_cost};
 use crate::wire::message::{Delivery, emit_reliable, section_size};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,7 +24,9 @@ const RIDE_REPEATS: u8 = 2;
 const CARRIERS: usize = 256;
 /// A message that does not get through is repeated at most this slowly.
 const SLOWEST_RESEND: Duration = Duration::from_secs(1);
-/// The stream of the mesh itself.
+/// Of the window, so many messages are kept for the mesh itself.
+const FOR_CONTROL: usize = 64;
+/// The stream of the mesh itself: not held up by a game that does not poll.
 const CONTROL: u8 = 0;
 
 #[derive(Debug)]
@@ -31,6 +34,7 @@ struct Message {
     stream: u8,
     seq: u16,
     acked: bool,
+    cost: u32,
     /// Not in a packet yet, or its packet is lost.
     due: bool,
     sends: u8,
@@ -55,7 +59,7 @@ impl Message {
 }
 
 /// The sending side of all streams of one peer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sender {
     next_seq: [u16; STREAMS],
     /// In order of sending; a message stays until all earlier ones of its stream are acknowledged, which bounds what the
@@ -67,6 +71,30 @@ pub(super) struct Sender {
     /// The same, of the mesh's own messages only: they never wait for the pace.
     control_at: Option<Instant>,
     resent: u64,
+    /// Cost of the application's messages that may be sent and that were, from the first on, modulo 2^32.
+    limit: u32,
+    sent: u32,
+    /// Cost of the mesh's own messages in the queue.
+    control_cost: u32,
+    /// Cost of the application's that are not acknowledged.
+    app_cost: u32,
+}
+
+impl Default for Sender {
+    fn default() -> Self {
+        Self {
+            next_seq: [0; STREAMS],
+            queue: Vec::new(),
+            newest: 0,
+            resend_at: None,
+            control_at: None,
+            resent: 0,
+            limit: LEAST_WINDOW,
+            sent: 0,
+            control_cost: 0,
+            app_cost: 0,
+        }
+    }
 }
 
 impl Sender {
@@ -80,8 +108,19 @@ impl Sender {
         let Some(next) = self.next_seq.get_mut(usize::from(stream)) else {
             return Err(data);
         };
-        if self.queue.len() >= RELIABLE_WINDOW {
-            return Err(data);
+        let cost = message_cost(data.len());
+        if stream == CONTROL {
+            if self.queue.len() >= RELIABLE_WINDOW || self.control_cost + cost > CONTROL_WINDOW {
+                return Err(data);
+            }
+            self.control_cost += cost;
+        } else {
+            let room = self.limit.wrapping_sub(self.sent);
+            if self.queue.len() >= RELIABLE_WINDOW - FOR_CONTROL || room < cost {
+                return Err(data);
+            }
+            self.sent = self.sent.wrapping_add(cost);
+            self.app_cost += cost;
         }
         let seq = *next;
         *next = next.wrapping_add(1);
@@ -89,6 +128,7 @@ impl Sender {
             stream,
             seq,
             acked: false,
+            cost,
             due: true,
             sends: 0,
             last_packet: 0,
@@ -101,6 +141,18 @@ impl Sender {
             self.control_at = Some(Instant::ZERO);
         }
         Ok(())
+    }
+
+    /// The other end may be sent this much in all; a late word of less changes nothing.
+    pub(super) fn handle_window(&mut self, limit: u32) {
+        if (limit.wrapping_sub(self.limit) as i32) > 0 {
+            self.limit = limit;
+        }
+    }
+
+    /// Cost of the application's messages that wait for their acknowledgement.
+    pub(super) fn app_cost(&self) -> u32 {
+        self.app_cost
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -184,6 +236,9 @@ impl Sender {
         for message in self.queue.iter_mut().filter(|message| !message.acked) {
             if message.carried[index / 64] >> (index % 64) & 1 == 1 {
                 message.acked = true;
+                if message.stream != CONTROL {
+                    self.app_cost -= message.cost;
+                }
                 released.push(std::mem::take(&mut message.data));
             }
         }
@@ -202,9 +257,14 @@ impl Sender {
             return;
         }
         let mut waiting = 0_u16;
+        let control_cost = &mut self.control_cost;
         self.queue.retain(|message| {
             waiting |= u16::from(!message.acked) << message.stream;
-            waiting >> message.stream & 1 == 1
+            let stays = waiting >> message.stream & 1 == 1;
+            if !stays && message.stream == CONTROL {
+                *control_cost -= message.cost;
+            }
+            stays
         });
         self.schedule(timeout);
     }
@@ -249,6 +309,8 @@ pub(super) struct Receiver {
     expected: [u16; STREAMS],
     /// Messages that came before an earlier one of their stream.
     early: Vec<(u8, u16, Vec<u8>)>,
+    /// Cost of those of the mesh itself.
+    early_control: u32,
 }
 
 impl Receiver {
@@ -273,6 +335,7 @@ impl Receiver {
         stream: u8,
         seq: u16,
         data: &[u8],
+        grant: &mut Grant,
         pool: &mut Vec<Vec<u8>>,
         inbox: &mut VecDeque<Received>,
     ) -> Taken {
@@ -286,12 +349,6 @@ impl Receiver {
         if usize::from(ahead) >= RELIABLE_WINDOW {
             return Taken::Refused;
         }
-        let copy = |pool: &mut Vec<Vec<u8>>| {
-            let mut copy = pool.pop().unwrap_or_default();
-            copy.clear();
-            copy.extend_from_slice(data);
-            copy
-        };
         if ahead > 0 {
             if self.early.iter().any(|early| early.0 == stream && early.1 == seq) {
                 return Taken::Repeated;
@@ -299,6 +356,25 @@ impl Receiver {
             if self.early.len() >= RELIABLE_WINDOW {
                 return Taken::Refused;
             }
+        }
+        // More than was granted is not from an honest sender.
+        let cost = message_cost(data.len());
+        if stream != CONTROL && !grant.admit(cost) {
+            return Taken::Refused;
+        }
+        if stream == CONTROL && ahead > 0 {
+            if self.early_control + cost > CONTROL_WINDOW {
+                return Taken::Refused;
+            }
+            self.early_control += cost;
+        }
+        let copy = |pool: &mut Vec<Vec<u8>>| {
+            let mut copy = pool.pop().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(data);
+            copy
+        };
+        if ahead > 0 {
             self.early.push((stream, seq, copy(pool)));
             return Taken::New;
         }
@@ -306,6 +382,9 @@ impl Receiver {
         inbox.push_back(Received { stream, delivery: Delivery::Reliable, data: copy(pool) });
         while let Some(next) = self.early.iter().position(|early| early.0 == stream && early.1 == *expected) {
             let (_, _, data) = self.early.swap_remove(next);
+            if stream == CONTROL {
+                self.early_control -= message_cost(data.len());
+            }
             *expected = expected.wrapping_add(1);
             inbox.push_back(Received { stream, delivery: Delivery::Reliable, data });
         }
@@ -361,26 +440,60 @@ mod tests {
         let mut receiver = Receiver::default();
         let (mut pool, mut inbox, mut released) = (Vec::new(), VecDeque::new(), Vec::new());
         let mut out = Vec::new();
-        for i in 0..RELIABLE_WINDOW {
+        let mut grant = Grant::default();
+        let mut take = |receiver: &mut Receiver, seq, data: &[u8]| {
+            receiver.handle(1, seq, data, &mut grant, &mut pool, &mut inbox)
+        };
+        let window = RELIABLE_WINDOW - FOR_CONTROL;
+        for i in 0..window {
             sender.push(1, vec![i as u8; 100]).expect("room");
             out.clear();
             sender.write(1 + i as u64, 1000, Instant::ZERO, TIMEOUT, false, &mut out);
             if i > 0 {
                 sender.handle_acked(1 + i as u64, &mut released);
                 sender.settle(TIMEOUT);
-                let taken = receiver.handle(1, i as u16, &[i as u8], &mut pool, &mut inbox);
-                assert_eq!(taken, Taken::New);
+                assert_eq!(take(&mut receiver, i as u16, &[i as u8]), Taken::New);
             }
         }
-        assert_eq!((sender.waiting(), released.len()), (1, RELIABLE_WINDOW - 1));
+        assert_eq!((sender.waiting(), released.len()), (1, window - 1));
         assert!(sender.push(1, vec![0]).is_err(), "the first one is still missing there");
-        assert_eq!(receiver.handle(1, 256, &[0], &mut pool, &mut inbox), Taken::Refused);
-        assert_eq!(receiver.handle(1, 9, &[9], &mut pool, &mut inbox), Taken::Repeated);
-        assert_eq!(receiver.handle(1, 0, &[0], &mut pool, &mut inbox), Taken::New);
-        assert_eq!(inbox.len(), RELIABLE_WINDOW);
+        assert!(sender.push(CONTROL, vec![0]).is_ok(), "the mesh has places of its own");
+        assert_eq!(take(&mut receiver, RELIABLE_WINDOW as u16, &[0]), Taken::Refused);
+        assert_eq!(take(&mut receiver, 9, &[9]), Taken::Repeated);
+        assert_eq!(take(&mut receiver, 0, &[0]), Taken::New);
+        assert_eq!(inbox.len(), window);
         sender.handle_acked(1, &mut released);
         sender.settle(TIMEOUT);
-        assert!(sender.is_idle() && sender.push(1, vec![0]).is_ok());
+        assert!(sender.push(1, vec![0]).is_ok());
+    }
+
+    #[test]
+    fn what_was_not_granted_is_refused_at_both_ends_and_the_mesh_has_a_window_of_its_own() {
+        let mut sender = Sender::default();
+        let mut receiver = Receiver::default();
+        let (mut pool, mut inbox) = (Vec::new(), VecDeque::new());
+        let mut grant = Grant::default();
+        let fits = LEAST_WINDOW / message_cost(1000);
+        for i in 0..fits {
+            sender.push(1, vec![0; 1000]).expect("granted");
+            assert_eq!(
+                receiver.handle(1, i as u16, &[0; 1000], &mut grant, &mut pool, &mut inbox),
+                Taken::New
+            );
+        }
+        assert_eq!(sender.push(1, vec![0; 1000]), Err(vec![0; 1000]));
+        let more = receiver.handle(1, fits as u16, &[0; 1000], &mut grant, &mut pool, &mut inbox);
+        assert_eq!(more, Taken::Refused, "and it is not counted as come");
+        assert!(sender.push(CONTROL, vec![0; 1000]).is_ok());
+        assert_eq!(receiver.handle(CONTROL, 0, &[0; 1000], &mut grant, &mut pool, &mut inbox), Taken::New);
+        sender.handle_window(2 * LEAST_WINDOW);
+        sender.handle_window(LEAST_WINDOW);
+        assert!(sender.push(1, vec![0; 1000]).is_ok(), "a late word of less takes nothing back");
+        for _ in 0..message_cost(1000) {
+            grant.take(LEAST_WINDOW / message_cost(1000));
+        }
+        let more = receiver.handle(1, fits as u16, &[0; 1000], &mut grant, &mut pool, &mut inbox);
+        assert_eq!(more, Taken::New);
     }
 
     fn numbers(bytes: &[u8]) -> Vec<u8> {

@@ -270,8 +270,9 @@ pub unsafe extern "C" fn retick_mesh_next_event(
 /// \param delivery RETICK_RELIABLE, RETICK_UNRELIABLE or RETICK_UNRELIABLE_NEWEST.
 /// \param data the message. Copied.
 /// \param size 1 to RETICK_MAX_MESSAGE bytes.
-/// \returns RETICK_OK; RETICK_ERR_WOULD_BLOCK when a queue is full; RETICK_ERR_TOO_LARGE; RETICK_ERR_INVALID_STATE outside
-///   of a room; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
+/// \returns RETICK_OK; RETICK_ERR_WOULD_BLOCK when a queue is full, or about 1 MB of reliable messages waits for that peer (for
+///   any, if to all) because it takes them too slowly: nothing was queued, try again after a poll; RETICK_ERR_TOO_LARGE;
+///   RETICK_ERR_INVALID_STATE outside of a room; RETICK_ERR_INVALID_ARGUMENT; RETICK_ERR_INVALID_HANDLE; RETICK_ERR_BUSY.
 ///
 /// Thread: any; one thread at a time for one mesh.
 /// Since: 0.1

@@ -5,6 +5,7 @@
 
 use super::link::{Link, Pace};
 use super::{Node, OpenSession, Play, STATS_EVERY};
+use crate::base::limits::{LINK_WINDOW, MESH_WINDOW};
 use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
 use crate::bridge::{Command, Delivery};
 use crate::channel::handshake::Room;
@@ -23,6 +24,7 @@ impl Node {
         if !self.backlog.is_empty() {
             self.tell_backlog();
         }
+        self.settle_all_held();
         let mut flush = None;
         loop {
             match self.port.next_command() {
@@ -160,37 +162,29 @@ impl Node {
         data: Vec<u8>,
         now: Instant,
     ) {
-        let reliable = delivery == Delivery::Reliable;
         let targets = match to {
             Some(peer) => [peer].into_iter().collect(),
             None => self.lobby.members(),
         };
-        let mut sent = 0;
         for peer in targets {
             let Some(link) = self.links.get_mut(peer) else { continue };
             let mut copy = link.channel.poll_released().unwrap_or_default();
             copy.clear();
             copy.extend_from_slice(&data);
             link.send(stream + 1, delivery, copy, now);
-            link.credit += u32::from(reliable);
-            sent += 1;
+            self.port.budget().set_under_way(peer, link.cost_under_way());
+        }
+        if delivery == Delivery::Reliable {
+            self.port.budget().taken(data.len());
         }
         self.port.recycle(data);
-        if reliable {
-            // One was taken when the message was accepted; every further target takes one more.
-            if sent == 0 {
-                self.port.credit().release(1);
-            } else {
-                self.port.credit().add(sent - 1);
-            }
-        }
     }
 
-    /// A link that is no more holds no credit.
+    /// Nothing is under way on a link that is no more.
     pub(super) fn drop_link(&mut self, peer: PeerIndex) {
-        if let Some(link) = self.links.take(peer) {
-            self.port.credit().release(link.credit);
-        }
+        self.links.take(peer);
+        self.port.budget().set_under_way(peer, 0);
+        self.share_window();
         self.liveness.remove(peer);
         self.handshakes.remove_member(peer);
         self.handshakes_changed = true;
@@ -198,11 +192,18 @@ impl Node {
         self.pending[peer.index()] = None;
     }
 
+    /// Few links may each hold more for a game that does not poll than many.
+    fn share_window(&mut self) {
+        let links = PeerIndex::all().filter(|peer| self.links.has(*peer)).count() as u32;
+        let window = (MESH_WINDOW / links.max(1)).min(LINK_WINDOW);
+        self.links.iter_mut().for_each(|link| link.channel.set_receive_window(window));
+    }
+
     /// A new link to a member.
     pub(super) fn set_link(&mut self, peer: PeerIndex, link: Link, now: Instant) {
-        if let Some(old) = self.links.set(peer, Box::new(link)) {
-            self.port.credit().release(old.credit);
-        }
+        self.port.budget().set_under_way(peer, link.cost_under_way());
+        self.links.set(peer, Box::new(link));
+        self.share_window();
         // A coordinator that was known before its channel: its clock is to be learnt now.
         if self.coordinator == Some(peer)
             && let Some(link) = self.links.get_mut(peer)

@@ -2,7 +2,7 @@
 //!
 //! Fed by: the node. Yields: when a packet is due. Never: knows other links.
 
-use crate::base::limits::{HEARTBEAT, LOG_FRAMES, MAX_SLOTS};
+use crate::base::limits::{HEARTBEAT, HELD_UNRELIABLE, LOG_FRAMES, MAX_SLOTS, message_cost};
 use crate::base::{Addr, Frame, Instant, Slot};
 use crate::bridge::Delivery;
 use crate::channel::path::Path;
@@ -28,6 +28,9 @@ const TELL_GONE_EVERY: Duration = Duration::from_millis(100);
 /// speak first, and the smaller side must learn that it is out.
 const CALL_GONE_EVERY: Duration = Duration::from_millis(500);
 
+/// Messages of the mesh itself that wait behind its window: far more than an honest lobby says in a round trip.
+const MAX_CONTROL: usize = 512;
+
 /// What a packet on this link is sent for, so that its pace fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
@@ -50,12 +53,11 @@ pub(super) enum Farewell {
     Goodbye,
 }
 
-/// A message of the application that found the channel's window full.
+/// A reliable message that found the channel's window full.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) stream: u8,
-    pub(super) delivery: Delivery,
-    pub(super) data: Vec<u8>,
+struct Waiting {
+    stream: u8,
+    data: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -80,12 +82,14 @@ pub(super) struct Link {
     needs_until: Instant,
     /// How far each needed slot was filled, and when to begin again at what is still needed.
     fills: [(Frame, Instant); MAX_SLOTS],
-    /// Control and application messages that wait for room in the channel.
-    pub(super) outbox: VecDeque<Waiting>,
-    /// Messages that the game has not polled for.
-    pub(super) held: VecDeque<Received>,
-    /// Reliable messages of the application on this link that hold credit.
-    pub(super) credit: u32,
+    /// Messages of the mesh itself that wait for room in the channel.
+    control: VecDeque<Waiting>,
+    /// Reliable messages of the application that do, and what they cost.
+    outbox: VecDeque<Waiting>,
+    outbox_cost: u32,
+    /// Messages that the game has not polled for; the reliable ones are bounded by what the channel grants.
+    held: VecDeque<Received>,
+    held_unreliable: u32,
     pub(super) wanted_at: Option<Instant>,
     pub(super) pace: Pace,
     heartbeat: Duration,
@@ -108,9 +112,11 @@ impl Link {
             needs: SlotEnds::default(),
             needs_until: Instant::ZERO,
             fills: [(Frame::ZERO, Instant::ZERO); MAX_SLOTS],
+            control: VecDeque::new(),
             outbox: VecDeque::new(),
+            outbox_cost: 0,
             held: VecDeque::new(),
-            credit: 0,
+            held_unreliable: 0,
             wanted_at: None,
             pace: Pace::Heartbeat,
             heartbeat: HEARTBEAT,
@@ -220,7 +226,16 @@ impl Link {
     /// Queues a message; it leaves as soon as the channel's window has room, in order.
     pub(super) fn send(&mut self, stream: u8, delivery: Delivery, data: Vec<u8>, now: Instant) {
         if delivery == Delivery::Reliable {
-            self.outbox.push_back(Waiting { stream, delivery, data });
+            if data.len() > self.channel.max_message() {
+                log::error!("a message of {} bytes does not fit a packet and was dropped", data.len());
+            } else if stream != 0 {
+                self.outbox_cost += message_cost(data.len());
+                self.outbox.push_back(Waiting { stream, data });
+            } else if self.control.len() < MAX_CONTROL {
+                self.control.push_back(Waiting { stream, data });
+            } else {
+                log::error!("a peer acknowledges nothing: a message of the mesh to it was dropped");
+            }
             self.pump_outbox();
         } else {
             // Refused only when too many unreliable messages wait; the oldest were dropped by the channel already.
@@ -229,17 +244,60 @@ impl Link {
         self.want(now);
     }
 
-    /// Moves what waits into the channel while it has room.
+    /// Moves what waits into the channel while it has room. A peer whose game does not poll holds up no word of the mesh.
     pub(super) fn pump_outbox(&mut self) {
-        while let Some(Waiting { stream, delivery, data }) = self.outbox.pop_front() {
-            if data.len() > self.channel.max_message() {
-                log::error!("a message of {} bytes does not fit a packet and was dropped", data.len());
-                continue;
-            }
-            if let Err(data) = self.channel.send_message(stream, delivery, data) {
-                self.outbox.push_front(Waiting { stream, delivery, data });
+        while let Some(Waiting { stream, data }) = self.control.pop_front() {
+            if let Err(data) = self.channel.send_message(stream, Delivery::Reliable, data) {
+                self.control.push_front(Waiting { stream, data });
                 break;
             }
         }
+        while let Some(Waiting { stream, data }) = self.outbox.pop_front() {
+            let cost = message_cost(data.len());
+            if let Err(data) = self.channel.send_message(stream, Delivery::Reliable, data) {
+                self.outbox.push_front(Waiting { stream, data });
+                break;
+            }
+            self.outbox_cost -= cost;
+        }
+    }
+
+    /// What the application's reliable messages cost that the peer has not acknowledged.
+    pub(super) fn cost_under_way(&self) -> u32 {
+        self.channel.reliable_cost() + self.outbox_cost
+    }
+
+    /// Keeps a message until the game has room for it. Says how many unreliable ones it had to drop for that, the oldest first.
+    pub(super) fn hold(&mut self, received: Received) -> u64 {
+        let mut dropped = 0;
+        if received.delivery != Delivery::Reliable {
+            self.held_unreliable += message_cost(received.data.len());
+        }
+        self.held.push_back(received);
+        while self.held_unreliable > HELD_UNRELIABLE
+            && let Some(oldest) = self.held.iter().position(|held| held.delivery != Delivery::Reliable)
+            && let Some(old) = self.held.remove(oldest)
+        {
+            self.held_unreliable -= message_cost(old.data.len());
+            self.channel.recycle(old.data);
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// The next message for the game; call only when it has room. Then the peer may send as much again.
+    pub(super) fn next_held(&mut self) -> Option<Received> {
+        let received = self.held.pop_front()?;
+        if received.delivery == Delivery::Reliable {
+            self.channel.note_taken(received.data.len());
+        } else {
+            self.held_unreliable -= message_cost(received.data.len());
+        }
+        Some(received)
+    }
+
+    /// Whether messages wait for the game.
+    pub(super) fn holds_messages(&self) -> bool {
+        !self.held.is_empty()
     }
 }

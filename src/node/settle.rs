@@ -6,7 +6,7 @@
 use super::link::{Farewell, Link, Pace};
 use super::{Joining, Node, Play};
 use crate::base::{Addr, Frame, Instant, PeerIndex, PeerSet, SlotSet};
-use crate::bridge::{Delivery, LeaveReason, MeshNews, Refusal, RefuseReason, SessionNews, StartInfo};
+use crate::bridge::{LeaveReason, MeshNews, Refusal, RefuseReason, SessionNews, StartInfo};
 use crate::channel::handshake::{self, Room};
 use crate::channel::{Channel, SessionKeys};
 use crate::mesh::clock::Sample;
@@ -21,8 +21,6 @@ const CERTIFICATE_LIFE_S: u64 = 24 * 3600;
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(5);
 /// The room's owner renews its own certificate this often.
 const CERTIFY_EVERY: Duration = Duration::from_hours(6);
-/// Messages of one peer that wait because the game does not poll; a further unreliable one is dropped.
-pub(super) const MAX_HELD: usize = 512;
 
 impl Node {
     /// After this no child holds an undelivered output.
@@ -125,9 +123,7 @@ impl Node {
             let Some(received) = joining.channel.poll_message() else { return };
             if received.stream != 0 {
                 // Streams do not wait for each other: the admission was lost and comes again, this one is told after it.
-                if joining.held.len() < MAX_HELD {
-                    joining.held.push_back(received);
-                }
+                self.dropped_unpolled += joining.hold(received);
                 continue;
             }
             let Ok(Control::Admit { you, us, chain, started_attempt, .. }) =
@@ -191,24 +187,14 @@ impl Node {
                     Ok(control) => self.handle_control(peer, control, now),
                     Err(_) => self.dropped_malformed += 1,
                 }
-            } else if received.delivery != Delivery::Reliable && link.held.len() >= MAX_HELD {
-                self.dropped_unpolled += 1;
-                link.channel.recycle(received.data);
             } else {
-                link.held.push_back(received);
+                self.dropped_unpolled += link.hold(received);
             }
         }
         self.settle_held(peer);
         let Some(link) = self.links.get_mut(peer) else { return };
-        if !link.outbox.is_empty() {
-            link.pump_outbox();
-        }
-        if link.credit > 0 {
-            let waiting = link.channel.reliable_waiting() + link.outbox.len() as u32;
-            let acked = link.credit.saturating_sub(waiting);
-            link.credit -= acked;
-            self.port.credit().release(acked);
-        }
+        link.pump_outbox();
+        self.port.budget().set_under_way(peer, link.cost_under_way());
     }
 
     fn handle_control(&mut self, peer: PeerIndex, control: Control, now: Instant) {

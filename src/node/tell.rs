@@ -3,11 +3,11 @@
 //! Fed by: the node's state and the log. Yields: news in the bridge's queues. Never: waits for room; what must not be lost
 //! stays where it is until there is some.
 
-use super::settle::MAX_HELD;
+use super::link::Link;
 use super::{Node, OpenSession};
 use crate::base::limits::SESSION_NEWS_QUEUE;
 use crate::base::{Instant, PeerIndex};
-use crate::bridge::{Delivery, MeshNews, Refused, SessionNews};
+use crate::bridge::{MeshNews, Refused, SessionNews};
 use crate::channel::Received;
 use crate::mesh::input_log::Record;
 
@@ -15,16 +15,8 @@ impl Node {
     /// Hands application messages to the game while it polls.
     pub(super) fn settle_held(&mut self, peer: PeerIndex) {
         let Some(link) = self.links.get_mut(peer) else { return };
-        while let Some(Received { stream, delivery, data }) = link.held.pop_front() {
-            if self.port.is_nearly_full() {
-                if delivery == Delivery::Reliable || link.held.len() < MAX_HELD / 2 {
-                    link.held.push_front(Received { stream, delivery, data });
-                } else {
-                    self.dropped_unpolled += 1;
-                    link.channel.recycle(data);
-                }
-                return;
-            }
+        while link.holds_messages() && self.port.has_room_for_message() {
+            let Some(Received { stream, delivery, data }) = link.next_held() else { return };
             // The game gives vectors back; they stand in for the one that leaves.
             if let Some(spare) = self.port.recycled() {
                 link.channel.recycle(spare);
@@ -32,6 +24,15 @@ impl Node {
             let news = MeshNews::Message { peer, stream: stream - 1, delivery, data };
             if self.port.tell(news).is_err() {
                 return;
+            }
+        }
+    }
+
+    /// The game polled: hands over what waited for that.
+    pub(super) fn settle_all_held(&mut self) {
+        for peer in PeerIndex::all() {
+            if self.links.get(peer).is_some_and(Link::holds_messages) {
+                self.settle_held(peer);
             }
         }
     }

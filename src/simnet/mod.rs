@@ -408,6 +408,8 @@ const _: () = can_move_between_threads::<Simnet>();
 #[cfg(test)]
 mod join_tests;
 #[cfg(test)]
+mod message_tests;
+#[cfg(test)]
 mod narrow_tests;
 #[cfg(test)]
 mod tests;

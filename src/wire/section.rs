@@ -35,8 +35,7 @@ pub const NEED: u8 = 10;
 pub const EXT_ACK: u8 = 11;
 /// Reserved: a piece of a large message.
 pub const FRAGMENT: u8 = 12;
-
-/// Of the path between two ends: is the other one there.
+/// What the two ends of a link tell each other about it; the flags say what.
 pub const LINK: u8 = 14;
 
 /// Bytes before the body of a section of the node.
@@ -186,6 +185,7 @@ mod tests {
             Section::Node { kind: HAVE, flags: 3, body: &[1, 2, 3] },
             Section::Timing(timing),
             Section::ExtAck(ExtAck { bits: [u64::MAX, 7, u64::MAX, 1 << 63] }),
+            Section::Link(Link::Window(0x8000_0001)),
             Section::Link(Link::PathChallenge([4; 8])),
             Section::Link(Link::PathResponse([5; 8])),
             Section::Reliable { stream: 0, seq: 65_535, data: &[9; 300] },
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn reserved_and_unknown_types_stop_the_walk() {
-        for kind in [EXT_ACK | 1 << 4, FRAGMENT, 13, LINK, LINK | 3 << 4, 15] {
+        for kind in [EXT_ACK | 1 << 4, FRAGMENT, 13, LINK | 0xf0, 15] {
             let mut walk = sections(std::slice::from_ref(&kind));
             assert_eq!(walk.next(), Some(Err(ParseError::Malformed)));
             assert_eq!(walk.next(), None);

@@ -4,8 +4,10 @@
 //! Never: blocks. A full queue is told to the sender, who keeps what it could not hand over (the input log, the
 //! channel's own queues) or refuses it with a result code.
 
+mod budget;
+
 pub use crate::base::ClockModel;
-use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, RELIABLE_CREDIT, SESSION_NEWS_QUEUE};
+use crate::base::limits::{COMMAND_QUEUE, MESH_NEWS_QUEUE, SESSION_NEWS_QUEUE};
 use crate::base::{Addr, Frame, Input, Instant, PeerIndex, Slot};
 use crate::config::{RoomKey, SessionSettings};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
@@ -15,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use crate::channel::LinkStats;
 pub use crate::wire::handshake::{Refusal, RefuseReason};
 pub use crate::wire::message::Delivery;
+pub use budget::Budget;
 
 /// Game half → network half.
 #[derive(Debug)]
@@ -284,33 +287,11 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 /// The node's end of a session's queue.
 pub type NewsPort = Sender<SessionNews>;
 
-/// Reliable messages that were accepted and are not acknowledged yet. Beyond [`RELIABLE_CREDIT`] a further one is refused,
-/// so that a message once accepted is never dropped for want of room.
-#[derive(Clone, Debug, Default)]
-pub struct Credit(Arc<AtomicU32>);
-
-impl Credit {
-    /// So many more are under way.
-    pub fn add(&self, messages: u32) {
-        self.0.fetch_add(messages, Ordering::Relaxed);
-    }
-
-    /// So many were acknowledged, or their peer is gone.
-    pub fn release(&self, messages: u32) {
-        self.0.fetch_sub(messages, Ordering::Relaxed);
-    }
-
-    /// Messages under way.
-    pub fn used(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// The game half's end, held by the mesh handle.
 pub struct MeshPort {
     sessions: AtomicU32,
     commands: Sender<Command>,
-    credit: Credit,
+    budget: Budget,
     news: Receiver<MeshNews>,
     recycled: Sender<Vec<u8>>,
     pool: Receiver<Vec<u8>>,
@@ -328,7 +309,7 @@ pub struct SessionPort {
 /// The network half's end, held by the node.
 pub struct NodePort {
     commands: Receiver<Command>,
-    credit: Credit,
+    budget: Budget,
     news: Sender<MeshNews>,
     recycled: Receiver<Vec<u8>>,
     pool: Sender<Vec<u8>>,
@@ -362,31 +343,41 @@ pub fn open(waker: Waker) -> (MeshPort, NodePort) {
     let (news, mesh_news) = bounded(MESH_NEWS_QUEUE);
     let (pool_in, pool) = bounded(MESH_NEWS_QUEUE);
     let (recycled, recycled_out) = bounded(MESH_NEWS_QUEUE);
-    let credit = Credit::default();
+    let budget = Budget::default();
     (
         MeshPort {
             sessions: AtomicU32::new(0),
             commands,
-            credit: credit.clone(),
+            budget: budget.clone(),
             news: mesh_news,
             recycled,
             pool,
             waker,
         },
-        NodePort { commands: node_commands, credit, news, recycled: recycled_out, pool: pool_in },
+        NodePort { commands: node_commands, budget, news, recycled: recycled_out, pool: pool_in },
     )
 }
 
 impl MeshPort {
-    /// Queues a command and wakes the node. A reliable message is also refused as `Full` while too many are under way.
+    /// Queues a command and wakes the node. A reliable message is also refused as `Full` while too many bytes to its
+    /// receiver are under way: it takes them too slowly, or its game does not poll.
     pub fn send(&self, command: Command) -> Result<(), Refused<Command>> {
-        let is_reliable = matches!(command, Command::Send { delivery: Delivery::Reliable, .. });
-        if is_reliable && self.credit.used() >= RELIABLE_CREDIT {
-            return Err(Refused::Full(command));
+        let reliable = match &command {
+            Command::Send { to, delivery: Delivery::Reliable, data, .. } => Some((*to, data.len())),
+            _ => None,
+        };
+        if let Some((to, size)) = reliable {
+            if !self.budget.accepts(to, size) {
+                return Err(Refused::Full(command));
+            }
+            // Before the node can take it.
+            self.budget.queued(size);
         }
-        self.commands.try_send(command)?;
-        if is_reliable {
-            self.credit.add(1);
+        if let Err(refused) = self.commands.try_send(command) {
+            if let Some((_, size)) = reliable {
+                self.budget.taken(size);
+            }
+            return Err(refused.into());
         }
         (self.waker)();
         Ok(())
@@ -399,11 +390,18 @@ impl MeshPort {
 
     /// The next event; `Err` when none will ever come, because the network half is gone and all it told was read.
     pub fn poll_news(&self) -> Result<Option<MeshNews>, Gone> {
-        match self.news.try_recv() {
-            Ok(news) => Ok(Some(news)),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(Gone),
+        let news = match self.news.try_recv() {
+            Ok(news) => news,
+            Err(TryRecvError::Empty) => return Ok(None),
+            Err(TryRecvError::Disconnected) => return Err(Gone),
+        };
+        if let MeshNews::Message { data, .. } = &news {
+            self.budget.polled(data.len());
         }
+        if self.news.len() <= MESH_NEWS_QUEUE / 2 && self.budget.is_worth_a_wake_up() {
+            (self.waker)();
+        }
+        Ok(Some(news))
     }
 
     /// A vector with `bytes`, recycled from an earlier message where one is free.
@@ -470,14 +468,29 @@ impl NodePort {
         self.news.len() + 128 >= MESH_NEWS_QUEUE
     }
 
-    /// Reliable messages under way.
-    pub fn credit(&self) -> &Credit {
-        &self.credit
+    /// What both halves count.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Whether a message may be handed over. If not, the waker is called once when the game has polled enough.
+    pub fn has_room_for_message(&self) -> bool {
+        let has_room = !self.is_nearly_full() && self.budget.has_room_to_hand_over();
+        if !has_room {
+            self.budget.wait();
+        }
+        has_room
     }
 
     /// Tells the mesh handle; `Err` gives it back when the game has not polled for long.
     pub fn tell(&self, news: MeshNews) -> Result<(), Refused<MeshNews>> {
-        self.news.try_send(news).map_err(Refused::from)
+        let size = if let MeshNews::Message { data, .. } = &news { Some(data.len()) } else { None };
+        // Before the game can take it.
+        size.inspect(|size| self.budget.handed_over(*size));
+        self.news.try_send(news).map_err(|refused| {
+            size.inspect(|size| self.budget.polled(*size));
+            refused.into()
+        })
     }
 
     /// A received message's vector that the game gave back, if there is one.
