@@ -315,6 +315,11 @@ typedef struct retick_simnet {
 #define RETICK_LEAVE_TIMED_OUT 2u
 /** reason of RETICK_EVENT_LEFT: the others went on without it. */
 #define RETICK_LEAVE_CUT_OFF 3u
+/**
+ * reason of RETICK_EVENT_LEFT: another process joins from its very address, so its own is gone. Told by the coordinator; the
+ * others say RETICK_LEAVE_TIMED_OUT.
+ */
+#define RETICK_LEAVE_RESTARTED 4u
 
 /** reason of RETICK_EVENT_REFUSED: another game_id. */
 #define RETICK_REFUSE_GAME_ID 1u

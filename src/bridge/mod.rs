@@ -100,6 +100,8 @@ pub enum LeaveReason {
     TimedOut,
     /// The others went on without us.
     CutOff,
+    /// Its process began anew.
+    Restarted,
 }
 
 /// Network half → mesh handle. Each becomes one event of the C API.

@@ -51,6 +51,9 @@ pub const RETICK_LEAVE_GOODBYE: u32 = 1;
 pub const RETICK_LEAVE_TIMED_OUT: u32 = 2;
 /// reason of RETICK_EVENT_LEFT: the others went on without it.
 pub const RETICK_LEAVE_CUT_OFF: u32 = 3;
+/// reason of RETICK_EVENT_LEFT: another process joins from its very address, so its own is gone. Told by the coordinator; the
+/// others say RETICK_LEAVE_TIMED_OUT.
+pub const RETICK_LEAVE_RESTARTED: u32 = 4;
 
 /// reason of RETICK_EVENT_REFUSED: another game_id.
 pub const RETICK_REFUSE_GAME_ID: u32 = 1;

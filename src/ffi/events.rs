@@ -218,6 +218,7 @@ impl EventStore {
                         LeaveReason::Goodbye => "it said goodbye",
                         LeaveReason::TimedOut => "nothing was heard of it for too long",
                         LeaveReason::CutOff => "the others went on without it",
+                        LeaveReason::Restarted => "its process began anew",
                     })
                 });
             }
@@ -290,6 +291,7 @@ fn leave_number(reason: LeaveReason) -> u32 {
         LeaveReason::Goodbye => RETICK_LEAVE_GOODBYE,
         LeaveReason::TimedOut => RETICK_LEAVE_TIMED_OUT,
         LeaveReason::CutOff => RETICK_LEAVE_CUT_OFF,
+        LeaveReason::Restarted => RETICK_LEAVE_RESTARTED,
     }
 }
 

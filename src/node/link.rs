@@ -4,7 +4,7 @@
 
 use crate::base::limits::{HEARTBEAT, HELD_UNRELIABLE, LOG_FRAMES, MAX_SLOTS, message_cost};
 use crate::base::{Addr, Frame, Instant, Slot};
-use crate::bridge::Delivery;
+use crate::bridge::{Delivery, LeaveReason};
 use crate::channel::path::Path;
 use crate::channel::{Channel, Received};
 use crate::wire::agreement::SlotEnds;
@@ -51,6 +51,19 @@ pub(super) enum Farewell {
     EndedMatch,
     /// It left the room.
     Goodbye,
+    /// Nothing: another process has its address.
+    Restarted,
+}
+
+impl Farewell {
+    /// Why who said it, or nothing, is out of the room.
+    pub(super) fn reason(farewell: Option<Self>) -> LeaveReason {
+        match farewell {
+            Some(Self::Goodbye) => LeaveReason::Goodbye,
+            Some(Self::Restarted) => LeaveReason::Restarted,
+            Some(Self::EndedMatch) | None => LeaveReason::TimedOut,
+        }
+    }
 }
 
 /// A reliable message that found the channel's window full.

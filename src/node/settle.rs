@@ -79,6 +79,7 @@ impl Node {
     }
 
     fn admit(&mut self, id: u32, from: Addr, identity: crate::wire::control::Identity, now: Instant) {
+        self.remove_restarted(from, now);
         let (reason, ours) = match self.lobby.place_for_guest() {
             Ok(place) => {
                 let Some(chain) = self.handshakes.chain_for(&identity, self.certificate_end(now)) else {
@@ -98,6 +99,24 @@ impl Node {
             Err(NoPlace::NotCoordinator) => (RefuseReason::NotCoordinator, 0),
         };
         self.handshakes.refuse(id, reason, ours, 0);
+    }
+
+    /// Who knows the room's secret and reads what is sent to a member's address is that member's successor: an address is
+    /// one process's. A match goes on with whom it has, until silence ends it for that one.
+    fn remove_restarted(&mut self, from: Addr, now: Instant) {
+        if !self.lobby.is_coordinator() || self.lobby.is_started() {
+            return;
+        }
+        let peers = self.lobby.members();
+        let before =
+            peers.into_iter().find(|p| self.links.get(*p).is_some_and(|link| link.path.addr() == from));
+        let Some(before) = before else { return };
+        if let Some(link) = self.links.get_mut(before) {
+            link.farewell = Some(Farewell::Restarted);
+        }
+        self.lobby.remove(before);
+        // Its place may be given again at once: nothing of it may be left by then.
+        self.settle_lobby(now);
     }
 
     /// When a certificate given now ends; 0 = no limit, where there is no wall clock.
@@ -247,6 +266,10 @@ impl Node {
             }
             self.lobby.advance(self.clock.model().mesh_time(now), u64::from_le_bytes(random));
         }
+        self.settle_lobby(now);
+    }
+
+    fn settle_lobby(&mut self, now: Instant) {
         while let Some(output) = self.lobby.poll_output() {
             match output {
                 lobby::Output::Send(peer, control) => self.send_control(peer, &control, now),
@@ -271,9 +294,7 @@ impl Node {
                 lobby::Output::Joined { us, coordinator } => self.joined(us, coordinator, now),
                 lobby::Output::Removed(peer) => {
                     let farewell = self.links.get(peer).and_then(|link| link.farewell);
-                    let said_bye = farewell == Some(Farewell::Goodbye);
-                    let reason = if said_bye { LeaveReason::Goodbye } else { LeaveReason::TimedOut };
-                    self.tell(MeshNews::Left { peer, reason });
+                    self.tell(MeshNews::Left { peer, reason: Farewell::reason(farewell) });
                     self.drop_link(peer);
                 }
                 lobby::Output::Ready(peer, local_slots) => {
@@ -430,13 +451,11 @@ impl Node {
         let newly = lost.difference(left);
         play.left = left.union(lost);
         for peer in newly {
-            let reason = match self.links.get(peer).and_then(|link| link.farewell) {
-                Some(Farewell::EndedMatch) => continue,
-                Some(Farewell::Goodbye) => LeaveReason::Goodbye,
-                None => LeaveReason::TimedOut,
-            };
-            self.lobby.forget(peer);
-            self.tell(MeshNews::Left { peer, reason });
+            let farewell = self.links.get(peer).and_then(|link| link.farewell);
+            if farewell != Some(Farewell::EndedMatch) {
+                self.lobby.forget(peer);
+                self.tell(MeshNews::Left { peer, reason: Farewell::reason(farewell) });
+            }
         }
         for peer in opened.difference(left).difference(lost) {
             self.tell_session(SessionNews::CutPending { peer });

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::{PeerIndex, Slot};
-use crate::bridge::{Command, Delivery, MeshNews, SessionNews, SessionPort};
+use crate::bridge::{Command, Delivery, LeaveReason, MeshNews, SessionNews, SessionPort};
 use crate::config::{MeshConfig, RoomKey, SessionConfig, ValidSessionConfig};
 
 #[test]
@@ -210,6 +210,37 @@ fn t25_a_copy_that_comes_first_is_asked_with_fewer_bytes_and_moves_nothing() {
 }
 
 #[test]
+fn t26_a_member_that_crashed_and_starts_again_at_its_address_takes_its_own_place_within_a_second() {
+    for (members, loss_ppm) in [(2, 0), (3, 0), (4, 0), (3, 100_000)] {
+        let mut room = Room::open(members);
+        room.net.set_default_link(Link { latency: ms(30), loss_ppm, ..Link::default() });
+        room.net.seen.clear();
+        room.run(300);
+        let old: Vec<_> = room.net.seen.drain(..).filter(|(from, ..)| *from == 1).collect();
+        room.left.clear();
+        room.restart(1);
+        room.run(1_000);
+        assert!(room.left.contains(&(0, PeerIndex::new(1).expect("it is one"), LeaveReason::Restarted)));
+        for (of, peer) in (0..members).flat_map(|of| (0..members).map(move |peer| (of, peer))) {
+            assert!(of == peer || room.address_of(of, peer).is_some(), "{of} to {peer} of {members}");
+        }
+        assert_eq!(room.left.len() as u32, members - 1, "once for each who stayed: {:?}", room.left);
+        // What the old process sent last is for keys that are no more.
+        for (from, _, bytes) in &old {
+            room.inject(Simnet::address(*from), 0, bytes);
+        }
+        assert!(!old.is_empty());
+        room.start();
+        room.run(2_000);
+        for peer in 0..members as usize {
+            let news = room.news(peer);
+            assert!(news.iter().any(|news| matches!(news, SessionNews::Start(_))), "{peer} of {members}");
+            assert!(!news.iter().any(|news| matches!(news, SessionNews::Cut { .. })), "{peer} of {members}");
+        }
+    }
+}
+
+#[test]
 fn t45_a_host_behind_a_forwarder_is_joined_and_everybody_meets() {
     let room = Room::open_with(3, |net| {
         net.rebind(0);
@@ -231,6 +262,8 @@ struct Room {
     /// Nobody was missed since the room was opened.
     calm: bool,
     messages: Vec<(usize, Vec<u8>)>,
+    /// Who saw whom leave.
+    left: Vec<(usize, PeerIndex, LeaveReason)>,
 }
 
 impl Room {
@@ -259,7 +292,7 @@ impl Room {
             _ => None,
         });
         let room = room.expect("the host is in its room at once");
-        let mut this = Self { net, peers, key: room, calm: true, messages: Vec::new() };
+        let mut this = Self { net, peers, key: room, calm: true, messages: Vec::new(), left: Vec::new() };
         // One after the other, so that each has its number.
         for member in 1..members as usize {
             this.join(member);
@@ -282,6 +315,17 @@ impl Room {
         let session = port.open_session(session.settings).expect("the queue is empty");
         self.peers.push((port, session));
         self.join(self.peers.len() - 1);
+    }
+
+    /// A member's process dies, starts again at its address, and joins.
+    fn restart(&mut self, member: usize) {
+        let session: ValidSessionConfig =
+            SessionConfig::default().try_into().expect("the default makes sense");
+        let config = MeshConfig::default().try_into().expect("the default makes sense");
+        let port = self.net.restart(member as u32, config).expect("it was attached");
+        let session = port.open_session(session.settings).expect("the queue is empty");
+        self.peers[member] = (port, session);
+        self.join(member);
     }
 
     fn address_of(&self, node: u32, peer: u32) -> Option<Addr> {
@@ -327,8 +371,10 @@ impl Room {
             for (peer, (port, _)) in self.peers.iter().enumerate() {
                 while let Some(news) = port.next_news() {
                     self.calm &= !matches!(news, MeshNews::Interrupted { .. } | MeshNews::Left { .. });
-                    if let MeshNews::Message { data, .. } = news {
-                        self.messages.push((peer, data.clone()));
+                    match news {
+                        MeshNews::Message { data, .. } => self.messages.push((peer, data.clone())),
+                        MeshNews::Left { peer: who, reason } => self.left.push((peer, who, reason)),
+                        _ => {}
                     }
                 }
             }

@@ -36,6 +36,8 @@ pub struct Simnet<N = Node> {
     members: Vec<Member<N>>,
     /// Where the network sees each of them, and how often that changed.
     addresses: Vec<(Addr, u32)>,
+    /// Processes that were started again.
+    restarts: u32,
     sent: u64,
     drop_exactly: Option<u64>,
     /// Events' rounds at this instant.
@@ -90,6 +92,7 @@ impl<N: Drive> Simnet<N> {
             netem: Netem::new(seed),
             members: Vec::new(),
             addresses: Vec::new(),
+            restarts: 0,
             sent: 0,
             drop_exactly: None,
             rounds: 0,
@@ -100,22 +103,45 @@ impl<N: Drive> Simnet<N> {
         }
     }
 
+    /// Kills a node and starts another at its address, as a process that crashed and was started again.
+    pub fn restart(&mut self, index: u32, config: ValidMeshConfig) -> Option<MeshPort> {
+        self.restarts += 1;
+        let seed = self.seed.rotate_left(32) ^ ((u64::from(self.restarts) << 32) | (u64::from(index) + 1));
+        let address = self.addresses.get(index as usize)?.0;
+        let (port, member) = self.member(config, address, Duration::ZERO, seed);
+        *self.members.get_mut(index as usize)? = member;
+        Some(port)
+    }
+
     /// Attaches a node; its number is the order of attachment, its address `sim:<number>`.
     pub fn attach(&mut self, config: ValidMeshConfig) -> (u32, MeshPort) {
         self.attach_with_clock(config, Duration::ZERO)
     }
 
     /// Attaches a node whose clock is ahead of network time by `offset`.
-    pub fn attach_with_clock(&mut self, mut config: ValidMeshConfig, offset: Duration) -> (u32, MeshPort) {
+    pub fn attach_with_clock(&mut self, config: ValidMeshConfig, offset: Duration) -> (u32, MeshPort) {
         let index = self.members.len() as u32;
         let address = Simnet::address(index);
+        let seed = self.seed.rotate_left(32) ^ (u64::from(index) + 1);
+        let (port, member) = self.member(config, address, offset, seed);
+        self.addresses.push((address, 0));
+        self.members.push(member);
+        (index, port)
+    }
+
+    fn member(
+        &self,
+        mut config: ValidMeshConfig,
+        address: Addr,
+        offset: Duration,
+        seed: u64,
+    ) -> (MeshPort, Member<N>) {
         config.local_address = Some(address);
         // Nobody has to be woken: `advance` looks at every queue.
         let (port, node_port) = bridge::open(Arc::new(|| {}));
         let clock = LocalClock::new(self.now, offset.as_micros() as u64);
-        let entropy = Box::new(Rng::new(self.seed.rotate_left(32) ^ (u64::from(index) + 1)));
-        self.addresses.push((address, 0));
-        self.members.push(Member {
+        let entropy = Box::new(Rng::new(seed));
+        let member = Member {
             node: Some(Box::new(N::new(config, node_port, entropy, clock.local(self.now)))),
             clock,
             shared_local: Arc::new(AtomicU64::new(clock.local(self.now).0)),
@@ -123,8 +149,8 @@ impl<N: Drive> Simnet<N> {
             touched: false,
             paused: false,
             socket: VecDeque::new(),
-        });
-        (index, port)
+        };
+        (port, member)
     }
 
     /// Takes a node off without goodbye: its process died.
