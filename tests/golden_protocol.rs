@@ -92,6 +92,7 @@ fn wire() -> Vec<Check> {
         header("header-worst", Header { ack_bits: 0, ..whole }),
         plain("section-reliable", Section::Reliable { stream: 2, seq: 0x0102, data: b"abc" }),
         plain("section-reliable-130", Section::Reliable { stream: 0, seq: 0xffff, data: &[0x5a; 130] }),
+        plain("section-next", Section::Next { data: b"abc" }),
         plain("section-unreliable", Section::Unreliable { stream: 8, seq: None, data: b"abc" }),
         plain("section-newest", Section::Unreliable { stream: 1, seq: Some(4), data: b"" }),
         plain("section-ping", Section::Timing(Timing { ping: Some(0x0102_0304), pong: None })),

@@ -45,24 +45,27 @@ pub const SESSION_NEWS_QUEUE: usize = 2048;
 /// Mesh events that may wait; beyond, unreliable messages are dropped and counted, and the rest waits in the node.
 pub const MESH_NEWS_QUEUE: usize = 1024;
 
-/// Unacknowledged reliable messages of one peer and direction; a further `send` is refused.
-pub const RELIABLE_WINDOW: usize = 256;
-/// What a message counts beside its bytes where memory is bounded: the record that holds it.
+/// Reliable messages of one peer and direction from the oldest unacknowledged on: as many small ones as the window has bytes for.
+pub const RELIABLE_WINDOW: usize = 4096;
+/// What a message counts beside its bytes where it waits in a vector of its own.
 pub const MESSAGE_RECORD: u32 = 32;
-/// Undelivered reliable messages of the application that one link grants a peer: a round trip of 100 ms at 12 Mbit/s.
-pub const LINK_WINDOW: u32 = 160 * 1024;
-/// All links together; with more than four, each gets its part.
-pub const MESH_WINDOW: u32 = 640 * 1024;
+/// What it counts at the receiver, whose block of bytes holds it: its head there, and its place in the row of its stream.
+pub const PLACE_RECORD: u32 = 8;
+/// Undelivered reliable messages of the application that one link grants a peer: with what else a peer can make us hold, at most
+/// 300 kB.
+pub const LINK_WINDOW: u32 = 224 * 1024;
+/// All links together; with more than five, each gets its part.
+pub const MESH_WINDOW: u32 = 1152 * 1024;
 /// What every link grants, unsaid: the part of a full mesh.
 pub const LEAST_WINDOW: u32 = MESH_WINDOW / MAX_PEERS as u32;
 /// Unacknowledged messages of the mesh itself on one link, beside that window: its game may not poll, its lobby still acts.
-pub const CONTROL_WINDOW: u32 = 32 * 1024;
+pub const CONTROL_WINDOW: u32 = 16 * 1024;
 /// Reliable messages of the application to one peer that are not acknowledged: refused beyond. 10,000 of 64 bytes fit.
 pub const SEND_BUDGET: u32 = 1024 * 1024;
 /// Messages in the queue to the game: with the windows, all that a game that never polls costs.
 pub const UNPOLLED_BUDGET: u32 = 128 * 1024;
 /// Unreliable messages of one peer that wait behind that queue; beyond, the oldest is dropped and counted.
-pub const HELD_UNRELIABLE: u32 = 32 * 1024;
+pub const HELD_UNRELIABLE: u32 = 16 * 1024;
 /// Streams that the application may use, `0..APP_STREAMS`.
 pub const APP_STREAMS: u8 = 8;
 /// Packets in flight that are remembered per peer: 4 s at 60 Hz.
@@ -79,7 +82,12 @@ pub const MAX_CANDIDATES: usize = 4;
 /// A heartbeat is any packet; one is sent when this long passed without.
 pub const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// What a message of so many bytes counts where memory is bounded.
+/// What a reliable message of so many bytes counts in the window of its receiver.
+pub const fn window_cost(size: usize) -> u32 {
+    size as u32 + PLACE_RECORD
+}
+
+/// What a message of so many bytes counts where it waits in a vector of its own.
 pub const fn message_cost(size: usize) -> u32 {
     size as u32 + MESSAGE_RECORD
 }

@@ -19,10 +19,12 @@ mod unreliable;
 mod window;
 
 #[cfg(test)]
+mod delivery_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::base::Instant;
-use crate::base::limits::{APP_STREAMS, MAX_HEADER, MAX_MESSAGE, TAG_SIZE, message_cost};
+use crate::base::limits::{APP_STREAMS, MAX_HEADER, MAX_MESSAGE, TAG_SIZE};
 use crate::wire::header::{Header, NO_SENDER};
 use crate::wire::link::{Link, TOKEN_SIZE, WINDOW_SECTION};
 use crate::wire::message::{Delivery, MAX_MESSAGE_OVERHEAD};
@@ -49,8 +51,8 @@ const ACK_REPEATED_WITHIN: Duration = Duration::from_millis(25);
 const ACK_AFTER_PACKETS: u8 = 12;
 /// When the node's sections left no room for a message, the next packet is asked for after this long.
 const STARVED_FOR: Duration = Duration::from_millis(1);
-/// Vectors kept for received messages.
-const POOL: usize = 64;
+/// Vectors kept for received messages, and as many of sent ones.
+const POOL: usize = 16;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +125,7 @@ fn acked(
     move |packet| {
         pace.handle_arrived(packet, now);
         if !idle {
-            sending.handle_acked(packet, released);
+            sending.handle_acked(packet, now, released);
         }
     }
 }
@@ -249,6 +251,7 @@ impl Channel {
         now: Instant,
         sink: &mut dyn FnMut(Section<'_>),
     ) -> Result<(), DropReason> {
+        let mut after = None;
         for section in sections(content) {
             match section.map_err(|_| DropReason::Malformed)? {
                 section @ (Section::Inputs { .. } | Section::Node { .. }) => sink(section),
@@ -271,12 +274,13 @@ impl Channel {
                 Section::Link(Link::PathResponse(token)) => self.path_response = Some(token),
                 Section::Link(Link::Window(limit)) => self.sending.handle_window(limit),
                 Section::Reliable { stream, seq, data } => {
-                    let grant = &mut self.grant;
-                    match self.receiving.handle(stream, seq, data, grant, &mut self.pool, &mut self.inbox) {
-                        Taken::New => self.want_ack(now + ACK_WITHIN),
-                        Taken::Repeated => self.want_ack(now + ACK_REPEATED_WITHIN),
-                        Taken::Refused => return Err(DropReason::Malformed),
-                    }
+                    after = Some((stream, seq.wrapping_add(1)));
+                    self.take_section(stream, seq, data, now)?;
+                }
+                Section::Next { data } => {
+                    let (stream, seq) = after.ok_or(DropReason::Malformed)?;
+                    after = Some((stream, seq.wrapping_add(1)));
+                    self.take_section(stream, seq, data, now)?;
                 }
                 Section::Unreliable { stream, seq, data } => {
                     if self.unreliable.admit(stream, seq).ok_or(DropReason::Malformed)? {
@@ -289,6 +293,15 @@ impl Channel {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn take_section(&mut self, stream: u8, seq: u16, data: &[u8], now: Instant) -> Result<(), DropReason> {
+        match self.receiving.handle(stream, seq, data, &mut self.grant) {
+            Taken::New => self.want_ack(now + ACK_WITHIN),
+            Taken::Repeated => self.want_ack(now + ACK_REPEATED_WITHIN),
+            Taken::Refused => return Err(DropReason::Malformed),
         }
         Ok(())
     }
@@ -443,19 +456,24 @@ impl Channel {
         self.pace.next_at(Class::Bulk)
     }
 
-    /// The next message that arrived.
+    /// The next message that arrived and waits for nobody: of the mesh itself, or unreliable.
     pub fn poll_message(&mut self) -> Option<Received> {
-        self.inbox.pop_front()
+        self.receiving.take_control(&mut self.pool).or_else(|| self.inbox.pop_front())
     }
 
-    /// Grants the peer so much of undelivered reliable messages of the application; see [`message_cost`].
+    /// The next reliable message of the application; call when the game has room for it. The peer may then send as much again.
+    pub fn take_reliable(&mut self) -> Option<Received> {
+        self.receiving.take_app(&mut self.grant, &mut self.pool)
+    }
+
+    /// Whether [`Channel::take_reliable`] has one.
+    pub fn has_reliable(&self) -> bool {
+        self.receiving.has_app()
+    }
+
+    /// Grants the peer so much of undelivered reliable messages of the application; see [`window_cost`](crate::base::limits::window_cost).
     pub fn set_receive_window(&mut self, window: u32) {
         self.grant.set_window(window);
-    }
-
-    /// The game took a reliable message of so many bytes: the peer may send as much again.
-    pub fn note_taken(&mut self, size: usize) {
-        self.grant.take(message_cost(size));
     }
 
     /// What the application's reliable messages cost that wait for their acknowledgement.
@@ -520,8 +538,10 @@ impl Channel {
         self.sending.waiting()
     }
 
-    /// Counters and what was measured.
+    /// Counters and what was measured; now and then, since what a burst took is given back here.
     pub fn stats(&mut self, now: Instant) -> LinkStats {
+        self.sending.trim();
+        self.receiving.trim();
         LinkStats {
             rtt_us: self.rtt.smoothed().as_micros() as u32,
             jitter_us: self.rtt.jitter().as_micros() as u32,

@@ -100,9 +100,9 @@ pub(super) struct Link {
     /// Reliable messages of the application that do, and what they cost.
     outbox: VecDeque<Waiting>,
     outbox_cost: u32,
-    /// Messages that the game has not polled for; the reliable ones are bounded by what the channel grants.
+    /// Unreliable messages that the game has not polled for, and what they cost; the reliable ones wait in the channel.
     held: VecDeque<Received>,
-    held_unreliable: u32,
+    held_cost: u32,
     pub(super) wanted_at: Option<Instant>,
     pub(super) pace: Pace,
     heartbeat: Duration,
@@ -129,7 +129,7 @@ impl Link {
             outbox: VecDeque::new(),
             outbox_cost: 0,
             held: VecDeque::new(),
-            held_unreliable: 0,
+            held_cost: 0,
             wanted_at: None,
             pace: Pace::Heartbeat,
             heartbeat: HEARTBEAT,
@@ -280,37 +280,30 @@ impl Link {
         self.channel.reliable_cost() + self.outbox_cost
     }
 
-    /// Keeps a message until the game has room for it. Says how many unreliable ones it had to drop for that, the oldest first.
+    /// Keeps an unreliable message until the game has room for it. Says how many it had to drop for that, the oldest first.
     pub(super) fn hold(&mut self, received: Received) -> u64 {
         let mut dropped = 0;
-        if received.delivery != Delivery::Reliable {
-            self.held_unreliable += message_cost(received.data.len());
-        }
+        self.held_cost += message_cost(received.data.len());
         self.held.push_back(received);
-        while self.held_unreliable > HELD_UNRELIABLE
-            && let Some(oldest) = self.held.iter().position(|held| held.delivery != Delivery::Reliable)
-            && let Some(old) = self.held.remove(oldest)
+        while self.held_cost > HELD_UNRELIABLE
+            && let Some(old) = self.held.pop_front()
         {
-            self.held_unreliable -= message_cost(old.data.len());
+            self.held_cost -= message_cost(old.data.len());
             self.channel.recycle(old.data);
             dropped += 1;
         }
         dropped
     }
 
-    /// The next message for the game; call only when it has room. Then the peer may send as much again.
+    /// The next message for the game; call only when it has room. What may be dropped goes before what keeps.
     pub(super) fn next_held(&mut self) -> Option<Received> {
-        let received = self.held.pop_front()?;
-        if received.delivery == Delivery::Reliable {
-            self.channel.note_taken(received.data.len());
-        } else {
-            self.held_unreliable -= message_cost(received.data.len());
-        }
+        let Some(received) = self.held.pop_front() else { return self.channel.take_reliable() };
+        self.held_cost -= message_cost(received.data.len());
         Some(received)
     }
 
     /// Whether messages wait for the game.
     pub(super) fn holds_messages(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.channel.has_reliable()
     }
 }

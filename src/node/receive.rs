@@ -69,6 +69,7 @@ impl Node {
                 Section::Node { kind: section::NEED, body, .. } => parse_needs(body).map(|n| needs = Some(n)),
                 Section::Node { .. }
                 | Section::Reliable { .. }
+                | Section::Next { .. }
                 | Section::Unreliable { .. }
                 | Section::Timing(_)
                 | Section::ExtAck(_)

@@ -1,7 +1,7 @@
 //! The sections of reliable and unreliable messages, and the delivery kinds themselves.
 //!
 //! Reliable: type, stream, seq u16, length, bytes. Unreliable: type (flag 1: newest wins), stream, seq u16 (only then), length,
-//! bytes. A length is one byte below 128, else two (low 7 bits first, with the high bit set).
+//! bytes; with flag 1 ("next") stream and seq are left out: the message follows the one before it in the packet. A length is one byte below 128, else two (low 7 bits first, with the high bit set).
 //! Fed by: the sections of a packet. Yields: messages, or a `ParseError`. Never: keeps order; the channel does.
 
 use super::ParseError;
@@ -9,6 +9,8 @@ use super::section::{RELIABLE, Section, UNRELIABLE};
 
 /// Flag of an unreliable message: it has a sequence number and the newest wins.
 const NEWEST: u8 = 1;
+/// Flag of a reliable message: its stream is that of the reliable message before it in this packet, its number the next.
+const NEXT: u8 = 1;
 /// Most bytes that a message costs besides its own.
 pub const MAX_MESSAGE_OVERHEAD: usize = 6;
 
@@ -30,6 +32,12 @@ pub fn emit_reliable(out: &mut Vec<u8>, stream: u8, seq: u16, data: &[u8]) {
     emit_sized(out, data);
 }
 
+/// Appends a reliable message that follows the one before it in its stream.
+pub fn emit_next(out: &mut Vec<u8>, data: &[u8]) {
+    out.push(RELIABLE | NEXT << 4);
+    emit_sized(out, data);
+}
+
 /// Appends an unreliable message; `seq` when only the newest matters.
 pub fn emit_unreliable(out: &mut Vec<u8>, stream: u8, seq: Option<u16>, data: &[u8]) {
     if let Some(seq) = seq {
@@ -46,7 +54,15 @@ pub const fn section_size(len: usize, has_seq: bool) -> usize {
     2 + if has_seq { 2 } else { 0 } + if len < 128 { 1 } else { 2 } + len
 }
 
+/// Bytes that a reliable message of `len` takes behind its predecessor.
+pub const fn next_size(len: usize) -> usize {
+    section_size(len, true) - 3
+}
+
 pub(super) fn parse_reliable(flags: u8, bytes: &[u8]) -> Result<(Section<'_>, &[u8]), ParseError> {
+    if flags == NEXT {
+        return parse_sized(bytes).map(|(data, rest)| (Section::Next { data }, rest));
+    }
     if flags != 0 {
         return Err(ParseError::Malformed);
     }
@@ -105,6 +121,9 @@ mod tests {
             emit_reliable(&mut out, 1, 2, &vec![7; len]);
             assert_eq!((out.len(), section_size(len, true)), (size, size));
             assert!(size <= len + MAX_MESSAGE_OVERHEAD);
+            out.clear();
+            emit_next(&mut out, &vec![7; len]);
+            assert_eq!((out.len(), next_size(len)), (size - 3, size - 3));
             out.clear();
             emit_unreliable(&mut out, 1, None, &vec![7; len]);
             assert_eq!((out.len(), section_size(len, false)), (size - 2, size - 2));

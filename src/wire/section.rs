@@ -69,6 +69,11 @@ pub enum Section<'a> {
         /// Its bytes.
         data: &'a [u8],
     },
+    /// The reliable message that follows the one before it in this packet.
+    Next {
+        /// Its bytes.
+        data: &'a [u8],
+    },
     /// One unreliable message.
     Unreliable {
         /// As above.
@@ -96,6 +101,7 @@ impl Section<'_> {
             }
             Self::Node { kind, flags, body } => emit_node(out, kind, flags, body),
             Self::Reliable { stream, seq, data } => message::emit_reliable(out, stream, seq, data),
+            Self::Next { data } => message::emit_next(out, data),
             Self::Unreliable { stream, seq, data } => message::emit_unreliable(out, stream, seq, data),
             Self::Timing(timing) => timing.emit(out),
             Self::ExtAck(ack) => ack.emit(out),
@@ -189,6 +195,7 @@ mod tests {
             Section::Link(Link::PathChallenge([4; 8])),
             Section::Link(Link::PathResponse([5; 8])),
             Section::Reliable { stream: 0, seq: 65_535, data: &[9; 300] },
+            Section::Next { data: &[7; 3] },
             Section::Unreliable { stream: 8, seq: None, data: &[] },
             Section::Unreliable { stream: 8, seq: Some(4), data: &[5; 127] },
             Section::Inputs { flags: 1, body: &[0, 0, 0] },

@@ -335,7 +335,7 @@ fn sealed() -> Vec<Check> {
             let mut came = false;
             let taken =
                 channel.handle_packet(&mut bytes.to_vec(), NOW, &mut |section| came = section == INPUTS);
-            let message = channel.poll_message().map(|message| (message.stream, message.data));
+            let message = channel.take_reliable().map(|message| (message.stream, message.data));
             taken.is_ok() && came && message == Some((1, b"hi".to_vec()))
         };
         let first = written.clone();
